@@ -9,6 +9,8 @@ pub(crate) const CONTROL_LENGTH: usize = 256;
 
 /// The two bits of ECN in the type of service or traffic class (RFC 3168, section 5).
 const ECN_MASK: u8 = 0b11;
+/// Not capable of ECN.
+const NOT_ECT: u8 = 0b00;
 /// Congestion experienced.
 const ECN_CE: u8 = 0b11;
 /// ECN-capable transport, as senders set it that do not ask for L4S (RFC 9331).
@@ -26,6 +28,8 @@ pub struct Ancillary {
     pub ttl: Option<u8>,
     /// The router's congestion mark (ECN codepoint CE, RFC 3168), if requested.
     pub congestion: bool,
+    /// The sender, or a router after it, says that the datagram is not capable of ECN (codepoint Not-ECT), if requested.
+    pub not_ecn_capable: bool,
     /// Local destination address, if requested.
     pub local: Option<IpAddr>,
     /// Software timestamp of the kernel, Unix nanoseconds.
@@ -82,6 +86,14 @@ impl KernelType for libc::sock_extended_err {}
 impl KernelType for libc::in_pktinfo {}
 impl KernelType for libc::in6_pktinfo {}
 
+impl Ancillary {
+    fn read_ecn(&mut self, field: Option<u8>) {
+        let ecn = field.map(|field| field & ECN_MASK);
+        self.congestion = ecn == Some(ECN_CE);
+        self.not_ecn_capable = ecn == Some(NOT_ECT);
+    }
+}
+
 fn read_one(found: &mut Ancillary, level: i32, kind: i32, data: &[u8]) {
     match (level, kind) {
         (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
@@ -97,11 +109,11 @@ fn read_one(found: &mut Ancillary, level: i32, kind: i32, data: &[u8]) {
             found.ttl = read::<libc::c_int>(data).and_then(|ttl| u8::try_from(ttl).ok());
         }
         (libc::IPPROTO_IP, libc::IP_TOS) => {
-            found.congestion = read::<u8>(data).is_some_and(|field| field & ECN_MASK == ECN_CE);
+            found.read_ecn(read::<u8>(data));
         }
         (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-            found.congestion = read::<libc::c_int>(data)
-                .is_some_and(|field| field & i32::from(ECN_MASK) == i32::from(ECN_CE));
+            // The lowest eight bits are the traffic class.
+            found.read_ecn(read::<libc::c_int>(data).map(|field| field as u8));
         }
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
             found.local = read::<libc::in_pktinfo>(data)

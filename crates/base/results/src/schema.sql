@@ -99,6 +99,7 @@ CREATE TABLE flow_seconds (
     longest_burst   INTEGER NOT NULL,
     socket_drops    INTEGER NOT NULL,
     ecn_marked      INTEGER NOT NULL DEFAULT 0,
+    ecn_cleared     INTEGER NOT NULL DEFAULT 0,
     owd_count       INTEGER NOT NULL,
     owd_min_ns      INTEGER,
     owd_p50_ns      INTEGER,

@@ -34,6 +34,9 @@ counters! {
         /// Packets that arrived with a router's congestion mark (ECN codepoint CE), duplicates and late ones among them.
         /// [`FlowAccount`] does not see them.
         ecn_marked => sum,
+        /// Packets that were sent as capable of ECN (ECT(0)) and arrived as not capable of it, duplicates and late ones among
+        /// them. [`FlowAccount`] does not see them.
+        ecn_cleared => sum,
     }
 }
 

@@ -139,6 +139,10 @@ fn only_one_flow_lost(said: &Value, dropped: u64) {
             "sum(ecn_marked) FROM flow_seconds",
             sum(&forward["per_flow"], "ecn_marked"),
         ),
+        (
+            "sum(ecn_cleared) FROM flow_seconds",
+            sum(&forward["per_flow"], "ecn_cleared"),
+        ),
     ] {
         assert_eq!(of_run(what), expected, "{what}");
     }
@@ -146,7 +150,7 @@ fn only_one_flow_lost(said: &Value, dropped: u64) {
 
 #[track_caller]
 fn flows_dropped_and_marked() {
-    filter(Host::Far, &["dropped", "marked"]);
+    filter(Host::Far, &["dropped", "marked", "cleared"]);
     let every = "numgen inc mod 20 == 7";
     rule(
         Host::Far,
@@ -156,8 +160,11 @@ fn flows_dropped_and_marked() {
         // Only packets that are capable of ECN may be marked.
         let mark = format!("{field} ecn ect0 {every} {field} ecn set ce counter name marked");
         rule(Host::Far, &format!("udp dport 5000-5099 {mark}"));
+        let clear =
+            format!("{field} ecn ect0 numgen inc mod 30 == 11 {field} ecn set not-ect counter name cleared");
+        rule(Host::Far, &format!("udp dport 5000-5099 {clear}"));
     }
-    let (mut dropped, mut marked) = (0, 0);
+    let mut before = [0; 3];
     for (address, threads) in [(FAR_IPV4, 1), (FAR_IPV6, 2)] {
         let agent = Agent::start(Host::Far, "--open --udp-ports 5000..5099 --max-threads 2");
         // A host that is held up brings nothing too late.
@@ -170,15 +177,30 @@ fn flows_dropped_and_marked() {
             ),
         )
         .json();
-        let counters = ["dropped", "marked"].map(|name| nft_counter(Host::Far, "inet lab", name));
-        let (lost, ce) = (counters[0] - dropped, counters[1] - marked);
-        [dropped, marked] = counters;
-        assert!(lost > 20 && ce > 40, "{lost} packets were dropped, {ce} marked");
+        let counters = ["dropped", "marked", "cleared"].map(|name| nft_counter(Host::Far, "inet lab", name));
+        let [lost, ce, cleared] = [0, 1, 2].map(|place| counters[place] - before[place]);
+        before = counters;
+        assert!(
+            lost > 20 && ce > 40 && cleared > 40,
+            "{lost} packets were dropped, {ce} marked, {cleared} cleared"
+        );
         for end in ["sender_threads", "receiver_threads"] {
             assert_eq!(said["forward"][end], threads, "{said}");
         }
         only_one_flow_lost(&said, lost);
         assert_eq!(sum(&said["forward"]["per_flow"], "ecn_marked"), ce, "{said}");
+        assert_eq!(
+            sum(&said["forward"]["per_flow"], "ecn_cleared"),
+            cleared,
+            "{said}"
+        );
+        let diagnosis = ran(0, "diagnose last --json --db flows.db").json();
+        let findings = diagnosis["findings"].as_array().expect("findings").iter();
+        let found: Vec<&Value> = findings.filter(|found| found["name"] == "ecn-cleared").collect();
+        assert!(
+            found.len() == 1 && found[0]["evidence"][0]["value"] == cleared,
+            "{diagnosis}"
+        );
     }
 }
 

@@ -13,9 +13,9 @@ use crate::explained::{explain, unexplained};
 use crate::finding::{Finding, FindingName, Severity};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
-    address_families, correlated_loss, delay_under_load, flow_growth, hashed_ports, host_limits, host_loss,
-    late_sender, length_growth, limit, loss_process, outage, payload_cliff, rate_drop, reversals, route_loss,
-    routes, rtt_change, rtt_level, tcp_window, udp_loss, window_growth,
+    address_families, correlated_loss, delay_under_load, ecn, flow_growth, hashed_ports, host_limits,
+    host_loss, late_sender, length_growth, limit, loss_process, outage, payload_cliff, rate_drop, reversals,
+    route_loss, routes, rtt_change, rtt_level, tcp_window, udp_loss, window_growth,
 };
 use crate::measured::Measured;
 use crate::options::Options;
@@ -119,6 +119,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(udp_loss::find(measured, steps, longest));
     findings.extend(delay_under_load::find(measured, steps));
     findings.extend(late_sender::find(steps));
+    findings.extend(ecn::find(steps));
     causes::judge(&mut findings);
     doubt(&mut findings, steps);
     findings

@@ -66,6 +66,10 @@ pub enum FindingName {
     DelayUnderLoad,
     /// IPv4 beside IPv6.
     AddressFamilies,
+    /// Packets capable of ECN arrive as not capable of it.
+    EcnCleared,
+    /// Packets capable of ECN do not arrive.
+    EcnDropped,
 }
 
 impl FindingName {
@@ -100,6 +104,8 @@ impl FindingName {
             FindingName::UdpLoss => "udp-loss",
             FindingName::DelayUnderLoad => "delay-under-load",
             FindingName::AddressFamilies => "address-families",
+            FindingName::EcnCleared => "ecn-cleared",
+            FindingName::EcnDropped => "ecn-dropped",
         }
     }
 }

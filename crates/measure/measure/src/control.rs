@@ -181,6 +181,7 @@ mod tests {
                 longest_burst: 1 << 40,
                 socket_drops: most,
                 ecn_marked: 1 << 40,
+                ecn_cleared: 1 << 40,
             },
         };
         let receiver = ReceiverReport {

@@ -130,6 +130,7 @@ fn flows() -> Vec<Record> {
                         longest_burst,
                         socket_drops: 6,
                         ecn_marked: 7,
+                        ecn_cleared: 8,
                     },
                 },
             )

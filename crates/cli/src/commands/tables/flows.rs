@@ -176,11 +176,9 @@ fn correlation(summary: &DirectionSummary) -> String {
 }
 
 fn flow_table(summary: &DirectionSummary) -> Table {
-    let marks = summary
-        .receiver
-        .per_flow
-        .iter()
-        .any(|flow| flow.counts.ecn_marked > 0);
+    let flows = &summary.receiver.per_flow;
+    let marks = flows.iter().any(|flow| flow.counts.ecn_marked > 0);
+    let cleared = flows.iter().any(|flow| flow.counts.ecn_cleared > 0);
     let mut names = vec![
         "port",
         "received",
@@ -195,6 +193,7 @@ fn flow_table(summary: &DirectionSummary) -> Table {
         "P99 delay",
     ];
     names.extend(marks.then_some("ECN marks"));
+    names.extend(cleared.then_some("ECN cleared"));
     let mut shown = table(&names);
     for flow in &summary.receiver.per_flow {
         let delay = if flow.owd.count == 0 {
@@ -221,6 +220,7 @@ fn flow_table(summary: &DirectionSummary) -> Table {
         row.extend(counts.map(format_count));
         row.extend([silent, delay]);
         row.extend(marks.then(|| format_count(flow.counts.ecn_marked)));
+        row.extend(cleared.then(|| format_count(flow.counts.ecn_cleared)));
         shown.add_row(row);
     }
     shown

@@ -4,6 +4,7 @@
 pub(crate) mod address_families;
 pub(crate) mod correlated_loss;
 pub(crate) mod delay_under_load;
+pub(crate) mod ecn;
 pub(crate) mod flow_growth;
 pub(crate) mod hashed_ports;
 pub(crate) mod host_limits;

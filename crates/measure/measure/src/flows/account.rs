@@ -200,10 +200,12 @@ impl StreamAccount {
         self.on_stream_runs(stream_runs);
     }
 
-    /// Counts a congestion mark of a packet that [`on_packet`](Self::on_packet) took.
-    pub fn on_congestion_mark(&mut self, packet: &FlowData) {
+    /// Counts a packet that [`on_packet`](Self::on_packet) took and that carries a congestion mark, or is no longer capable of
+    /// ECN.
+    pub fn on_ecn(&mut self, packet: &FlowData, is_marked: bool) {
         if let Some(lane) = self.lanes.get_mut(usize::from(packet.flow.0)) {
-            lane.beside.ecn_marked += 1;
+            lane.beside.ecn_marked += u64::from(is_marked);
+            lane.beside.ecn_cleared += u64::from(!is_marked);
         }
     }
 

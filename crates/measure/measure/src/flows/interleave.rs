@@ -20,14 +20,16 @@ pub(super) struct Arrived {
     pub bytes: u32,
     /// A router has marked it for congestion.
     pub is_marked: bool,
+    /// It arrived as not capable of ECN, where sockets tell that.
+    pub is_cleared: bool,
 }
 
 impl Arrived {
     /// Enters it into the account.
     pub(super) fn enter(&self, account: &mut StreamAccount) {
         account.on_packet(self.at_ns, self.unix_ns, &self.packet, self.bytes);
-        if self.is_marked {
-            account.on_congestion_mark(&self.packet);
+        if self.is_marked || self.is_cleared {
+            account.on_ecn(&self.packet, self.is_marked);
         }
     }
 }

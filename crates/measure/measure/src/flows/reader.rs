@@ -101,6 +101,7 @@ impl<'s> SocketReader<'s> {
                 packet,
                 bytes,
                 is_marked: datagram.ancillary.congestion,
+                is_cleared: datagram.ancillary.not_ecn_capable,
             }));
         }
         Ok(())

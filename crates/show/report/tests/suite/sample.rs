@@ -159,6 +159,7 @@ pub fn flow_second(direction: Direction, second: u64, flow: u16) -> Record {
                 longest_burst: lost,
                 socket_drops: u64::from(salt.is_multiple_of(41)),
                 ecn_marked: u64::from(salt.is_multiple_of(43)),
+                ecn_cleared: u64::from(salt.is_multiple_of(47)),
             },
         },
     )

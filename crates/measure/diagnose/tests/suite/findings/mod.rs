@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cliff;
+mod ecn;
 mod families;
 mod hosts;
 mod limits;
