@@ -36,6 +36,7 @@ mod fuzz_targets {
     pub mod origin_stored;
     pub mod pacing_scenario;
     pub mod protected_stream;
+    pub mod recorded;
     pub mod slice_headers;
     pub mod stamp;
     pub mod stored_distribution;

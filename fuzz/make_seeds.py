@@ -117,6 +117,14 @@ for name, text in WATCHES.items():
 # A second of four packets; a value in the lowest bucket.
 seed("stored_distribution", "second", bytes.fromhex("03f0190002000a0086b909c0843d"))
 seed("stored_distribution", "zero", bytes([1, 0, 0, 0, 0]))
+RECORDED = {
+    "sabre": '[{"duration_ms": 5000, "bandwidth_kbps": 1363, "latency_ms": 20},\n {"duration_ms": 2000, "bandwidth_kbps": null}]\n',
+    "steps": "# mine\n5s 10Mbit/s\n500ms 0\n",
+    "samples": "time,mbits\n0,3\n1,4\n2,5\n37,6\n38,7\n",
+    "film": '{"segment_duration_ms": 3000, "bitrates_kbps": [100, 200], "segment_sizes_bits": [[300000, 600000], [280000, 590000]]}\n',
+}
+for name, text in RECORDED.items():
+    seed("recorded", name, text.encode())
 for target, folder in {"pacing_scenario": "pacing", "trap_file": "traps"}.items():
     for path in pathlib.Path("../scenarios", folder).glob("*.toml"):
         text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))

@@ -16,7 +16,7 @@ const TIMES = [
   "rtt",
   "startup",
 ];
-const RATES = ["rate", "throughput", "bitrate", "bin_deviation"];
+const RATES = ["rate", "throughput", "capacity", "bitrate", "bin_deviation"];
 
 /** A figure in its unit, which its name tells. */
 export function inItsUnit(figure: string, value: number): string {

@@ -105,6 +105,8 @@ const REFUSED: &str = r#"
 2 | lab link down | no link is up
 2 | lab link show other | no link 'other'
 2 | lab profiles --show nowhere | oracle
+2 | lab population homes --traces /nowhere | /nowhere
+2 | lab tune homes --sizes bad.toml | bad.toml
 2 | lab traps fax | neither a scenario nor a file ; dashjs-rtp
 2 | lab neighbour bulk 127.0.0.1:9 --for 2h | the maximum is 1h
 2 | lab neighbour voip 127.0.0.1:9 --start-at 18000000000000000000 | --start-at

@@ -35,8 +35,9 @@ const MODELLED: u64 = 5;
 const UNPACED: &str = "unpaced";
 const CHOSEN: &str = "chosen";
 /// Figures of the stream that both have.
-const MEDIA: [&str; 4] = [
+const MEDIA: [&str; 5] = [
     "media.throughput",
+    "media.capacity",
     "media.rtt.mean",
     "media.retransmitted_share",
     "media.bitrate",

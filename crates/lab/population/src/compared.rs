@@ -40,7 +40,7 @@ fn capacity_is_right(row: &HouseholdSession) -> Option<f64> {
 }
 
 /// Figures of sessions, by name.
-const SESSION: [(&str, OfSession); 19] = [
+const SESSION: [(&str, OfSession); 20] = [
     ("media.throughput", |row| Some(row.throughput as f64)),
     ("media.retransmitted_share", |row| {
         share(row.retransmitted, row.packets)
@@ -75,6 +75,7 @@ const SESSION: [(&str, OfSession); 19] = [
         row.media_sojourn_p99_ns.map(|time| time as f64)
     }),
     ("media.marked_share", |row| share(row.media_marked, row.packets)),
+    ("media.capacity", |row| row.capacity.map(|rate| rate as f64)),
     ("media.capacity.error_share", capacity_error),
     ("media.capacity.within_20_percent_share", capacity_is_right),
 ];

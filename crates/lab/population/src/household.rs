@@ -148,7 +148,7 @@ fn line(lines: &Lines, draws: &mut Draws) -> Line {
         LineRates::Measured(paths) => {
             let place = (draws.uniform() * paths.len() as f64) as usize;
             let path = &paths[place.min(paths.len() - 1)];
-            (path.mean(), path.from_any_step(draws), path.rtt_ns)
+            (path.mean(), path.rotated(draws), path.rtt_ns)
         }
     };
     let drawn_rtt_ns = lines.rtt.draw(draws) as u64;

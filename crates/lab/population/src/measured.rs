@@ -52,7 +52,7 @@ pub struct Measured {
 }
 
 impl MeasuredPath {
-    /// A path whose rate is that of a trace, with the mean of its latencies as round-trip time.
+    /// A path with the rates of a trace, and the mean of its latencies as round-trip time.
     #[must_use]
     pub fn of_trace(name: String, trace: &Trace) -> Self {
         let latency: Duration = trace.steps.iter().map(|step| step.latency).sum();
@@ -77,7 +77,7 @@ impl MeasuredPath {
     }
 
     /// Its steps from a random one on; none if it has one rate.
-    pub(crate) fn from_any_step(&self, draws: &mut Draws) -> Vec<RateStep> {
+    pub(crate) fn rotated(&self, draws: &mut Draws) -> Vec<RateStep> {
         let first = (draws.uniform() * self.steps.len() as f64) as usize;
         if self.steps.len() < 2 {
             return Vec::new();

@@ -18,7 +18,7 @@ const SHORTEST_TRAIN: u64 = 8;
 const STEADY: f64 = 2.5;
 /// What `T(2k)` is longer than `T(k)` by at least: less may be a bunch of packets that waited for a late one.
 const LEAST_NS: u64 = 3_000_000;
-/// So many times the mean at once waited for a lost packet before it, and belongs to no train.
+/// Bytes that come at once, this many times the mean, waited for a lost packet before them, and belong to no train.
 const BLOCK: u64 = 4;
 /// The longest train counts whose rate is at least this share of the fastest one's.
 const NEARLY: f64 = 0.8;
@@ -49,12 +49,13 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Bytes arrived, in their order, at this time, nanoseconds, no earlier than those before.
+    /// Bytes arrived, in their order, at this time, nanoseconds; one before those of earlier bytes counts as theirs.
     pub fn push(&mut self, at_ns: u64, bytes: u64) {
+        let at_ns = at_ns.max(self.last_ns);
         if self.count > 0 && self.gaps.len() < MOST_GAPS {
-            self.gaps.push((at_ns.saturating_sub(self.last_ns), bytes));
+            self.gaps.push((at_ns - self.last_ns, bytes));
         }
-        (self.last_ns, self.bytes) = (at_ns, self.bytes + bytes);
+        (self.last_ns, self.bytes) = (at_ns, self.bytes.saturating_add(bytes));
         if self.count.is_multiple_of(self.every.max(1)) {
             self.keep(at_ns);
         }
@@ -77,10 +78,13 @@ impl Arrivals {
     fn train(&self) -> Option<f64> {
         let (first, last) = (self.kept.first()?, self.kept.last()?);
         let whole = last.1 - first.1;
-        let mut bytes = SHORTEST_TRAIN * whole / (self.kept.len() as u64 - 1).max(1);
+        let mut bytes = SHORTEST_TRAIN.saturating_mul(whole) / (self.kept.len() as u64 - 1).max(1);
+        if bytes == 0 {
+            return None;
+        }
         let mut rates = Vec::new();
         let mut shorter = self.fastest(bytes)?;
-        while let Some(longer) = self.fastest(2 * bytes).filter(|_| bytes > 0) {
+        while let Some(longer) = bytes.checked_mul(2).and_then(|twice| self.fastest(twice)) {
             let (ns, more) = (longer.0 - shorter.0, longer.1 as f64 - shorter.1 as f64);
             let is_long = ns >= LEAST_NS && longer.0 as f64 <= STEADY * shorter.0 as f64;
             if is_long && more > 0.0 {
@@ -92,17 +96,20 @@ impl Arrivals {
         rates.into_iter().rev().find(|rate| *rate >= NEARLY * most)
     }
 
-    /// The shortest time in which at least so many bytes arrived, and the bytes.
+    /// The shortest time in which at least `bytes`, above 0, arrived, and how many did.
     fn fastest(&self, bytes: u64) -> Option<(u64, u64)> {
         let mut fastest: Option<(u64, u64)> = None;
         let (mut from, mut before) = (0, 0);
-        let block = BLOCK * self.bytes / self.kept.len().max(1) as u64;
+        let block = BLOCK.saturating_mul(self.bytes) / self.kept.len().max(1) as u64;
         for (place, (until_ns, until)) in self.kept.iter().enumerate() {
             if until - before > block {
                 from = place;
             }
             before = *until;
-            let reaches = |from: usize| self.kept.get(from).is_some_and(|since| since.1 + bytes <= *until);
+            let reaches = |from: usize| {
+                let since = self.kept.get(from);
+                since.is_some_and(|since| until.saturating_sub(since.1) >= bytes)
+            };
             while reaches(from + 1) {
                 from += 1;
             }
@@ -124,9 +131,10 @@ impl Arrivals {
 
     /// The rate within the bursts of a pace, bits per second, where they agree.
     fn pairs(&self) -> Option<f64> {
+        // The gaps are between times of one clock: their sum is a time.
         let all_ns: u64 = self.gaps.iter().map(|gap| gap.0).sum();
         let mean_ns = all_ns / (self.gaps.len() as u64).max(1);
-        let within = self.gaps.iter().filter(|gap| 2 * gap.0 < mean_ns);
+        let within = self.gaps.iter().filter(|gap| gap.0 < mean_ns / 2);
         let rate = |gap: &(u64, u64)| gap.1 as f64 * 8e9 / gap.0.max(1) as f64;
         let mut rates: Vec<f64> = within.map(rate).collect();
         rates.sort_by(f64::total_cmp);

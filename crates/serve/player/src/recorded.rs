@@ -19,13 +19,21 @@ pub const MOST_STEPS: usize = 100_000;
 /// Longest time of a trace, seconds, and highest rate, bits per second.
 const LONGEST_S: f64 = 365.0 * 86_400.0;
 const MOST_RATE: f64 = 1e12;
+/// Longest message of the JSON reader that is passed on, characters.
+const MOST_MESSAGE: usize = 200;
 /// A sample this many times later than usual leaves a gap.
 const LATE: u32 = 3;
 
-/// A file that is none of these.
+/// Neither a trace nor a film.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RecordedError(String);
+
+/// It may hold as much of the text as somebody likes.
+fn no_json(error: serde_json::Error) -> RecordedError {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    RecordedError(error.to_string().chars().take(MOST_MESSAGE).map(plain).collect())
+}
 
 fn wrong<T>(problem: impl Into<String>) -> Result<T, RecordedError> {
     Err(RecordedError(problem.into()))
@@ -87,8 +95,7 @@ impl Trace {
     }
 
     fn of_sabre(text: &str) -> Result<Trace, RecordedError> {
-        let steps: Vec<StepText> =
-            serde_json::from_str(text).map_err(|error| RecordedError(error.to_string()))?;
+        let steps: Vec<StepText> = serde_json::from_str(text).map_err(no_json)?;
         let (mut trace, mut at) = (Trace::default(), Duration::ZERO);
         for (place, step) in steps.iter().enumerate() {
             let entry = place + 1;
@@ -234,7 +241,7 @@ impl Film {
     /// # Errors
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<Film, RecordedError> {
-        let film: FilmText = serde_json::from_str(text).map_err(|error| RecordedError(error.to_string()))?;
+        let film: FilmText = serde_json::from_str(text).map_err(no_json)?;
         let (segments, rungs) = (film.segment_sizes_bits.len(), film.bitrates_kbps.len());
         if !(1..=LONGEST_SEGMENT.as_millis() as u64).contains(&film.segment_duration_ms) {
             return wrong("segment_duration_ms is from 1 ms to an hour");

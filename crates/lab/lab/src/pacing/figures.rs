@@ -15,8 +15,9 @@ use crate::waiting::QueueSecond;
 pub type Figures = BTreeMap<String, f64>;
 
 /// Figures of the stream itself and of the queue that it goes through.
-pub const MEDIA_FIGURES: [&str; 16] = [
+pub const MEDIA_FIGURES: [&str; 17] = [
     "media.throughput",
+    "media.capacity",
     "media.bitrate",
     "media.bin_deviation",
     "media.segments",
@@ -71,7 +72,8 @@ pub fn unit_of(name: &str) -> Unit {
         Unit::Number
     } else if last.ends_with("_ns") || parts.any(|part| TIMES.contains(&part)) {
         Unit::Time
-    } else if ["rate", "throughput", "bin_deviation"].contains(&last) || last.ends_with("bitrate") {
+    } else if ["rate", "throughput", "capacity", "bin_deviation"].contains(&last) || last.ends_with("bitrate")
+    {
         Unit::Rate
     } else if last.ends_with("share") || last.ends_with("ratio") || last == "loss" {
         Unit::Share
@@ -169,6 +171,8 @@ fn of_segments(within: &Range<u64>, segments: &[Segment], figures: &mut Figures)
         "media.bitrate",
         mean(segments.iter().map(|line| line.bitrate as f64)),
     );
+    let capacity = segments.iter().rev().find_map(|line| line.capacity);
+    put(figures, "media.capacity", capacity.map(|rate| rate as f64));
     let deviations = segments.iter().filter_map(|line| line.bin_deviation);
     put(figures, "media.bin_deviation", mean(deviations));
 }

@@ -135,7 +135,7 @@ fn pairs_of_a_mesh_are_paths_with_the_medians_of_their_tests() {
     assert_eq!(household.line.rtt_ns, 12_000_000);
 }
 
-/// The lab's title comes from the far end: its link is that of the household the other way round.
+/// The lab's title comes from the far end: its link has the household's directions reversed.
 #[test]
 fn a_check_is_one_household_for_the_lab() {
     let more = "\n[[neighbour]]\nname = \"call\"\nkind = \"call\"\nshare = 0.1\n";

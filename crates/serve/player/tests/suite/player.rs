@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use weir_media::cmcd::{Cmcd, ObjectType, StreamingFormat, Version};
 use weir_player::virtual_time::{Step, SteppedLink, play};
 use weir_player::{
-    AbrRule, Action, CmcdSettings, Event, FirstRung, Manifest, MediaKind, Outcome, PacePolicy, Player,
-    Request, RequestId, Rung, Settings, Track,
+    AbrRule, Action, Arrivals, CmcdSettings, Event, FirstRung, Manifest, MediaKind, Outcome, PacePolicy,
+    Player, Request, RequestId, Rung, Settings, Track,
 };
 use weir_units::Rate;
 
@@ -489,7 +489,7 @@ proptest! {
     fn nothing_that_is_told_upsets_the_player(
         abr in any_rule(),
         pace in any_pace(),
-        told in proptest::collection::vec((0u8..7, 0u64..30, 0u64..20_000_000, any::<u64>()), 0..80),
+        told in proptest::collection::vec((0u8..8, 0u64..30, 0u64..20_000_000, any::<u64>()), 0..80),
         max_buffer in 0u64..100,
     ) {
         let settings = Settings { abr, pace, max_buffer: Duration::from_secs(max_buffer), ..Settings::default() };
@@ -505,6 +505,13 @@ proptest! {
                 1 | 2 => Event::Bytes { request, bytes: number },
                 3 | 4 => Event::Complete { request },
                 5 => Event::Failed { request },
+                6 => {
+                    let mut arrivals = Arrivals::default();
+                    for packet in 0..number % 1_500 {
+                        arrivals.push((number << 40).wrapping_mul(packet), number << (packet % 45));
+                    }
+                    Event::Arrived { request, arrivals }
+                }
                 _ if number % 50 == 0 => Event::Stop,
                 _ => Event::Seek { to: Duration::from_millis(number) },
             };
