@@ -93,21 +93,15 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(route_loss::find(steps));
     // Loss of payloads that are too long is no property of the path that shorter ones meet.
     let longest = cliff.map_or(u32::MAX, |cliff| cliff.longest_good());
-    let mut plain: Vec<&Step> = steps
-        .plain()
-        .filter(|step| step.test.payload <= longest)
-        .collect();
+    let counts = |step: &&Step| step.test.payload <= longest && !ecn::is_dropped(step);
+    let mut plain: Vec<&Step> = steps.plain().filter(counts).collect();
     if plain.is_empty() {
-        let short = |step: &&Step| step.test.payload <= longest;
-        plain = steps.unlimited().filter(short).collect();
+        plain = steps.unlimited().filter(counts).collect();
     }
     let of_process = |tests: &[&Step]| process(tests).as_ref().and_then(loss_process::find);
     findings.extend(of_process(&plain));
     if plain.is_empty() {
-        let below: Vec<&Step> = steps
-            .below_limit()
-            .filter(|step| step.test.payload <= longest)
-            .collect();
+        let below: Vec<&Step> = steps.below_limit().filter(counts).collect();
         // That slower tests lose nothing is what the limit's finding says.
         findings.extend(of_process(&below).filter(|finding| finding.severity > Severity::Information));
     }

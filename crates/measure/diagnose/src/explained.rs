@@ -74,6 +74,7 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
     // Routes that lose unequally and a loss that grows with the flows say more of the same packets than a process does.
     let process = |finding: &&Finding| finding.name == FindingName::LossProcess;
     let everywhere = found(&[FindingName::RouteLoss])
+        .or_else(|| found(&[FindingName::EcnDropped]))
         .or_else(|| found(&[FindingName::FiveTupleIgnored]))
         .or_else(|| findings.iter().find(process).map(|finding| finding.name));
     let parts = [

@@ -123,12 +123,12 @@ fn traits(host: &Value) -> Traits {
     }
 }
 
-/// How many packets were sent, where nothing at all came through.
+/// How many packets were sent, where nothing at all came through. That packets capable of ECN do not arrive is a finding.
 fn unheard(measured: &Measured) -> Option<u64> {
     let (flows, rtt) = (&measured.flow_tests, &measured.rtt);
     let heard = measured.mtu.is_some()
         || !measured.tcp.is_empty()
-        || flows.iter().any(|test| test.received > 0)
+        || flows.iter().any(|test| test.received > 0 || test.plan.ecn)
         || rtt.iter().any(|test| test.rtt.is_some());
     let sent = flows
         .iter()

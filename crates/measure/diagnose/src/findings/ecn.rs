@@ -65,13 +65,22 @@ fn cleared(steps: &Steps, step: &Step) -> Option<Finding> {
     })
 }
 
+/// Whether packets were sent as capable of ECN, and none arrived: what that loss looks like says nothing of other packets.
+pub(crate) fn is_dropped(step: &Step) -> bool {
+    let test = step.test;
+    test.plan.ecn && test.received + test.late + test.duplicates == 0 && sent(step) >= LEAST_SENT
+}
+
+fn sent(step: &Step) -> u64 {
+    step.test.sent.max(step.test.sender.sent)
+}
+
 fn dropped(steps: &Steps, step: &Step) -> Option<Finding> {
     let test = step.test;
-    let arrived = test.received + test.late + test.duplicates;
-    if arrived > 0 || test.sent.max(test.sender.sent) < LEAST_SENT {
+    if !is_dropped(step) {
         return None;
     }
-    let sent = test.sent.max(test.sender.sent);
+    let sent = sent(step);
     let plain = steps.steps.iter().filter(|other| !other.test.plan.ecn);
     let beside: u64 = plain.map(|other| other.test.received).sum();
     let way = way(steps.direction);
@@ -90,7 +99,7 @@ fn dropped(steps: &Steps, step: &Step) -> Option<Finding> {
         ),
         evidence: vec![
             Evidence::of("packets sent as capable of ECN", sent),
-            Evidence::of("of these, arrived", arrived),
+            Evidence::of("of these, arrived", test.received),
             Evidence::of("packets not capable of ECN that arrived", beside),
         ],
         query: format!(

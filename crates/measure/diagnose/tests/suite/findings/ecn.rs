@@ -56,7 +56,10 @@ fn packets_without_ecn_tell_a_router_that_drops_it_from_a_firewall() {
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(number(&found, "packets sent as capable of ECN"), 24_000.0);
     assert_says(&found.sentence, "24,000 packets without it arrived");
-    let alone = the(&of_tests(vec![lost(capable())]), FindingName::EcnDropped);
+    let measured = of_tests(vec![lost(capable())]);
+    assert_eq!(named(&measured, FindingName::LossProcess), []);
+    assert_eq!(named(&measured, FindingName::UnexplainedLoss), []);
+    let alone = the(&measured, FindingName::EcnDropped);
     assert!(alone.confidence.level < found.confidence.level);
     assert_says(&alone.action, "without --ecn");
     assert_eq!(
