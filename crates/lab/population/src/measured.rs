@@ -18,6 +18,9 @@ use crate::spread_text::LINE_RATE;
 /// Most steps of all paths.
 const MOST_STEPS: usize = 200_000;
 
+/// Paths that are named beside results.
+const MOST_NAMED: usize = 20;
+
 /// A step of a path: nanoseconds, bits per second.
 pub(crate) type RateStep = (u64, u64);
 
@@ -149,10 +152,13 @@ impl Measured {
     fn words(&self) -> Option<String> {
         let mut words = Vec::new();
         if !self.paths.is_empty() {
-            let names: Vec<&str> = self.paths.iter().map(|path| path.name.as_str()).collect();
+            let count = self.paths.len();
+            let named = self.paths.iter().take(MOST_NAMED);
+            let names: Vec<&str> = named.map(|path| path.name.as_str()).collect();
             words.push(format!(
-                "# measured paths in place of line.rate: {}",
-                names.join(", ")
+                "# {count} measured paths in place of line.rate: {}{}",
+                names.join(", "),
+                if count > MOST_NAMED { ", ..." } else { "" }
             ));
         }
         if let Some(film) = &self.film {
@@ -194,7 +200,7 @@ impl MeasuredFilm {
     }
 }
 
-/// The pairs of a mesh: of each direction the medians of its tests' RTT and of the highest rate that each test reached. Those
+/// The pairs of a mesh: of each direction the medians of its tests' RTT (the median, the mean or the minimum, whichever there is) and of the highest rate that each test reached. Those
 /// without an RTT or a rate are left out, and counted.
 #[must_use]
 pub fn paths_of_mesh(tests: &[MeshTest]) -> (Vec<MeasuredPath>, usize) {
@@ -203,7 +209,8 @@ pub fn paths_of_mesh(tests: &[MeshTest]) -> (Vec<MeasuredPath>, usize) {
         let pair = format!("{} to {}", place(&test.from), place(&test.to));
         let (rtts, rates) = pairs.entry(pair).or_default();
         let rate = test.tcp_bps.max(test.tcp_streams_bps).max(test.udp_bps);
-        rtts.extend(test.rtt_p50_ns.map(|ns| ns as f64));
+        let rtt_ns = test.rtt_p50_ns.or(test.rtt_mean_ns).or(test.rtt_min_ns);
+        rtts.extend(rtt_ns.map(|ns| ns as f64));
         rates.extend(rate.map(|rate| rate as f64));
     }
     let all = pairs.len();
