@@ -1,4 +1,4 @@
-//! What a receiver is told. It must not know how it is done.
+//! The configuration of a receiver. It must not know how it is carried out.
 
 use std::net::SocketAddr;
 use std::time::Duration;
