@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What watching 50 paths takes: CPU time, memory and context switches of one watcher over a minute, against one agent on loopback.
-# RTT only, four packets a second for each path. With MEASURED_S=3600 it runs for an hour, and prints the memory each minute.
+# What watching 50 paths takes, and what their agent takes: CPU time, memory and context switches over a minute, on loopback.
+# RTT only, four packets a second for each path. With MEASURED_S=3600 it runs for an hour, and prints the memory each minute: all
+# of it, and what is not the program's file.
 #
 #   benches/e2e/watch.sh [WEIR]     # default: target/release/weir
 set -euo pipefail
@@ -21,7 +22,8 @@ trap clean EXIT
 
 cd "$folder"
 "$weir" agent --open --listen 127.0.0.1 --port 14747 --udp-ports 20000..20999 --max-sessions 200 >agent.log 2>&1 &
-pids+=($!)
+agent=$!
+pids+=("$agent")
 {
     printf 'here = "near"\n[[host]]\nname = "near"\n'
     for number in $(seq "$pairs"); do
@@ -34,24 +36,34 @@ watcher=$!
 pids+=("$watcher")
 sleep "$warm_s"
 
-# Clock ticks of user and system, and switches of all threads.
-ticks() { awk '{ print $14 + $15 }' "/proc/$watcher/stat"; }
-switches() { cat /proc/"$watcher"/task/*/status | awk '/ctxt_switches/ { sum += $2 } END { print sum }'; }
+# Of a process: clock ticks of user and system, switches of all threads, and megabytes in all and without files.
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+switches() { cat /proc/"$1"/task/*/status | awk '/ctxt_switches/ { sum += $2 } END { print sum }'; }
+memory() { awk '/VmRSS/ { all = $2 } /RssAnon/ { own = $2 } END { printf "%.1f MB (%.1f)", all / 1024, own / 1024 }' "/proc/$1/status"; }
 
-ticks_before=$(ticks)
-switches_before=$(switches)
+declare -A ticks_before switches_before
+for process in "$watcher" "$agent"; do
+    ticks_before[$process]=$(ticks "$process")
+    switches_before[$process]=$(switches "$process")
+done
 minutes=$((measured_s / 60))
 for minute in $(seq "$minutes"); do
     sleep 60
     if ((minutes > 1)); then
-        awk -v minute="$minute" '/VmRSS/ { printf "after %d min: %.1f MB\n", minute, $2 / 1024 }' "/proc/$watcher/status"
+        echo "after $minute min: watcher $(memory "$watcher"), agent $(memory "$agent")"
     fi
 done
 sleep $((measured_s % 60))
-used=$(($(ticks) - ticks_before))
-switched=$(($(switches) - switches_before))
-threads=$(find "/proc/$watcher/task" -mindepth 1 -maxdepth 1 | wc -l)
-awk -v used="$used" -v hz="$(getconf CLK_TCK)" -v s="$measured_s" -v switched="$switched" -v threads="$threads" -v pairs="$pairs" '
-    /VmRSS/ { rss = $2 / 1024 }
-    END { printf "%d paths: %.1f %% of a core, %.0f MB, %d threads, %.0f switches/s\n", pairs, 100 * used / hz / s, rss, threads, switched / s }
-' "/proc/$watcher/status"
+
+report() {
+    local name=$1 process=$2 used switched threads
+    used=$(($(ticks "$process") - ticks_before[$process]))
+    switched=$(($(switches "$process") - switches_before[$process]))
+    threads=$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 | wc -l)
+    awk -v used="$used" -v hz="$(getconf CLK_TCK)" -v s="$measured_s" -v switched="$switched" -v threads="$threads" \
+        -v name="$name" -v pairs="$pairs" -v memory="$(memory "$process")" 'BEGIN {
+            printf "%s, %d paths: %.1f %% of a core, %s, %d threads, %.0f switches/s\n",
+                name, pairs, 100 * used / hz / s, memory, threads, switched / s }'
+}
+report watcher "$watcher"
+report agent "$agent"

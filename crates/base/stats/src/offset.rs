@@ -82,8 +82,8 @@ impl OffsetEstimator {
         Self {
             window_ns,
             interval_ns: interval_ns.max(1),
-            candidates: VecDeque::with_capacity(CANDIDATES),
-            intervals: VecDeque::with_capacity(INTERVALS),
+            candidates: VecDeque::new(),
+            intervals: VecDeque::new(),
             rejected: 0,
         }
     }
@@ -95,6 +95,12 @@ impl OffsetEstimator {
             self.rejected += 1;
             return false;
         };
+        let last_ns = self.candidates.back().map_or(0, |last| last.at_ns);
+        if last_ns > sample.at_ns.saturating_add(self.window_ns) {
+            // The local clock was set back: what it said before is of another time.
+            self.candidates.clear();
+            self.intervals.clear();
+        }
         while self
             .candidates
             .back()
@@ -135,6 +141,16 @@ impl OffsetEstimator {
                 self.intervals.push_back((interval, sample));
             }
         }
+    }
+
+    /// The offset of the best exchange of the window, without drift: as exact as [`estimate`](Self::estimate) to within what
+    /// the clocks drift over the window, and in constant time. `None` before the first exchange.
+    pub fn offset(&self) -> Option<ClockOffset> {
+        self.candidates.front().map(|best| ClockOffset {
+            offset_ns: best.offset_ns,
+            uncertainty_ns: best.rtt_ns.div_ceil(2),
+            drift_ppm: None,
+        })
     }
 
     /// The offset at local time `at_ns`: that of the best exchange of the window, extrapolated by the drift if that
@@ -221,10 +237,22 @@ mod tests {
                 drift_ppm: None
             })
         );
+        assert_eq!(estimator.offset(), estimator.estimate(3_000_000));
         // The window moves past it: the next best counts, off by no more than its uncertainty.
         estimator.add(exchange(12_900_000, 500, 80_000, 30_000));
         let later = estimator.estimate(13_000_000).unwrap();
         assert_eq!((later.offset_ns, later.uncertainty_ns), (500 - 25_000, 35_000));
+    }
+
+    #[test]
+    fn a_local_clock_that_is_set_back_begins_anew() {
+        let mut estimator = OffsetEstimator::new(10_000_000, 1_000_000);
+        for place in 0..9 {
+            estimator.add(exchange(3_600_000_000 + place * 1_000_000, 0, 10, 10));
+        }
+        estimator.add(exchange(1_000_000, 3_600_000_000, 4_000, 4_000));
+        let found = estimator.estimate(1_000_000).unwrap();
+        assert_eq!((found.offset_ns, found.drift_ppm), (3_600_000_000, None));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use weir_record::Record;
 
+use crate::ClockEstimate;
+
 /// How far a running test is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
@@ -22,19 +24,24 @@ pub struct Progress {
 pub trait Sink {
     /// A record to keep.
     fn record(&self, record: Record);
-    /// Whether seconds of this host's own counters are to be kept as well. Reading them takes most of the CPU of a test of a few
+    /// Whether seconds of both hosts' own counters are to be kept as well. Reading them takes most of the CPU of a test of a few
     /// packets a second.
-    fn wants_own_counters(&self) -> bool {
+    fn wants_host_counters(&self) -> bool {
         true
     }
-    /// Whether the summary is to have distributions. Those of an RTT test take a megabyte when delays vary widely.
-    fn wants_distributions(&self) -> bool {
+    /// Whether an RTT test is to have distributions in its summary, and one-way delays corrected for the drift of the clocks.
+    /// Distributions take a megabyte when delays vary widely, the drift a third of the CPU of a test of a few packets a second.
+    fn wants_details(&self) -> bool {
         true
     }
     /// How long a packet that is settled may wait until it is handed on, nanoseconds. With a longer time, a test of a few packets
     /// a second wakes less often.
     fn patience_ns(&self) -> u64 {
         50_000_000
+    }
+    /// The far host's clock against this one's, about twice a second in an RTT test.
+    fn clock(&self, estimate: ClockEstimate) {
+        let _ = estimate;
     }
     /// About once a second.
     fn progress(&self, progress: Progress) {

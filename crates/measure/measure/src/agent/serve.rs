@@ -223,7 +223,11 @@ impl Serving<'_> {
             ..Ready::default()
         }))?;
         let (sender, records) = channel();
-        let watch = match HostWatch::start(Side::Remote, self.interface.clone(), sender) {
+        let watch = request
+            .host_counters
+            .then(|| HostWatch::start(Side::Remote, self.interface.clone(), sender))
+            .transpose();
+        let watch = match watch {
             Ok(watch) => watch,
             Err(error) => return Ok(Err(error)),
         };
@@ -266,6 +270,7 @@ mod tests {
             duration_ns: 10_000_000_000,
             timeout_ns: timeout_s.saturating_mul(1_000_000_000),
             rate: weir_units::Rate(1000),
+            host_counters: true,
         };
         let seconds = |timeout_s| longest_rtt_test(&request(timeout_s), &Limits::default()).as_secs();
         assert_eq!((seconds(2), seconds(120)), (10 + 2 + 30, 10 + 120 + 30));

@@ -126,8 +126,8 @@ pub struct RttAccount {
     ipdv: Ipdv,
     delta_ttl: Option<i32>,
     answered_bytes: u64,
-    /// Distributions are kept for the summary.
-    has_distributions: bool,
+    /// Distributions are kept for the summary, and the drift of the clocks is estimated.
+    has_details: bool,
     finished: Vec<RttPacket>,
 }
 
@@ -154,14 +154,14 @@ impl RttAccount {
             ipdv: Ipdv::new(),
             delta_ttl: None,
             answered_bytes: 0,
-            has_distributions: true,
+            has_details: true,
             finished: Vec::new(),
         }
     }
 
-    /// Keeps no distributions: those of the summary will be empty.
-    pub fn leave_out_distributions(&mut self) {
-        self.has_distributions = false;
+    /// Keeps no distributions: those of the summary will be empty. One-way delays will not be corrected for drift.
+    pub fn leave_out_details(&mut self) {
+        self.has_details = false;
     }
 
     /// A packet left at monotonic `now_ns`.
@@ -200,7 +200,7 @@ impl RttAccount {
     /// Settles what has been answered or has waited too long.
     pub fn poll(&mut self, now_ns: u64, unix_ns: u64) {
         if now_ns >= self.next_clock_ns {
-            self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
+            self.estimate_clock(unix_ns);
             // Once there is a drift it takes a while to compute, with the receiving thread locked out.
             let has_drift = self.clock.is_some_and(|clock| clock.drift_ppm.is_some());
             self.next_clock_ns = now_ns + if has_drift { 1_000_000_000 } else { 100_000_000 };
@@ -209,6 +209,19 @@ impl RttAccount {
         self.tracker
             .poll(now_ns, self.plan.timeout_ns, &mut |finished| done.push(finished));
         done.into_iter().for_each(|finished| self.settle(finished));
+    }
+
+    fn estimate_clock(&mut self, unix_ns: u64) {
+        let offset = match self.has_details {
+            true => self.estimator.estimate(unix_ns),
+            false => self.estimator.offset(),
+        };
+        self.clock = offset.map(ClockEstimate::from);
+    }
+
+    /// The far host's clock, as of the last [`poll`](Self::poll).
+    pub fn clock(&self) -> Option<ClockEstimate> {
+        self.clock
     }
 
     /// Packets settled since the last call, in the order in which they were sent.
@@ -234,7 +247,7 @@ impl RttAccount {
 
     /// Ends the account: what still waits is lost.
     pub fn finish(&mut self, unix_ns: u64) {
-        self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
+        self.estimate_clock(unix_ns);
         let mut done = Vec::new();
         self.tracker.finish(&mut |finished| done.push(finished));
         done.into_iter().for_each(|finished| self.settle(finished));
@@ -272,7 +285,7 @@ impl RttAccount {
             let reverse = came.wrapping_sub(times.reflector_sent) as i64 + clock.offset_ns;
             (packet.owd_forward_ns, packet.owd_reverse_ns) = (Some(forward), Some(reverse));
         }
-        if self.has_distributions {
+        if self.has_details {
             self.record(packet, rtt);
         }
         if let Some(ttl) = times.ttl {
@@ -416,11 +429,11 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_the_same_without_distributions() {
+    fn packets_are_the_same_without_details() {
         let packets = |leave_out: bool| {
             let mut account = RttAccount::new(plan());
             if leave_out {
-                account.leave_out_distributions();
+                account.leave_out_details();
             }
             account.sent(1_000, &probe(0), 1_000);
             account.reply(3_000, 0, times());

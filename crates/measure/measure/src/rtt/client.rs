@@ -46,6 +46,7 @@ pub fn run(
         duration_ns: plan.duration_ns,
         timeout_ns: plan.timeout_ns,
         rate,
+        host_counters: sink.wants_host_counters(),
     }))?;
     let port = match session.receive(READY_LIMIT)? {
         FromAgent::Ready(ready) if !ready.ports.is_empty() => ready.ports[0],
@@ -188,13 +189,13 @@ impl<'a> Prober<'a> {
         from_agent: &mut dyn FnMut() -> Result<bool, MeasureError>,
     ) -> Result<(), MeasureError> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
-        if !sink.wants_distributions() {
-            self.shared.account().leave_out_distributions();
+        if !sink.wants_details() {
+            self.shared.account().leave_out_details();
         }
         let (host_records, host_inbox) = channel();
         let taking = Taking::new(self.shared.clone(), sink.patience_ns())?;
         let watch = sink
-            .wants_own_counters()
+            .wants_host_counters()
             .then(|| HostWatch::start(Side::Local, self.interface.clone(), host_records))
             .transpose()?;
         let replies = std::thread::Builder::new()
@@ -308,7 +309,11 @@ impl<'a> Prober<'a> {
         let account = self.shared.account();
         let (expected, _, lost) = account.counts();
         let bits = 8.0 * account.answered_bytes() as f64;
+        let clock = account.clock();
         drop(account);
+        if let Some(estimate) = clock {
+            sink.clock(estimate);
+        }
         sink.progress(Progress {
             elapsed_ns,
             total_ns: self.plan.duration_ns,

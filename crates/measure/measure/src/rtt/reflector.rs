@@ -21,6 +21,13 @@ pub struct RttRequest {
     pub timeout_ns: u64,
     /// Highest rate of the test, averaged over an interval, bits per second.
     pub rate: weir_units::Rate,
+    /// Whether seconds of the agent's host are wanted. A Weir that does not say so wants them.
+    #[serde(default = "wanted")]
+    pub host_counters: bool,
+}
+
+fn wanted() -> bool {
+    true
 }
 
 /// The reflector's account of a test.

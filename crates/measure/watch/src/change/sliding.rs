@@ -3,12 +3,22 @@
 use std::collections::VecDeque;
 
 /// The last values, up to a number of them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Sliding {
     most: usize,
     /// In the order of arrival.
     arrived: VecDeque<f64>,
     sorted: Vec<f64>,
+}
+
+/// With the same room, so that what is kept of a path takes the same memory from its first minute on.
+impl Clone for Sliding {
+    fn clone(&self) -> Self {
+        let mut copy = Sliding::new(self.most);
+        copy.arrived.extend(&self.arrived);
+        copy.sorted.extend(&self.sorted);
+        copy
+    }
 }
 
 impl Sliding {

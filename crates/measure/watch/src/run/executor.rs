@@ -73,11 +73,11 @@ pub(super) struct Executor {
 struct IntoCells(Arc<Mutex<Gather>>);
 
 impl Sink for IntoCells {
-    fn wants_own_counters(&self) -> bool {
+    fn wants_host_counters(&self) -> bool {
         false
     }
 
-    fn wants_distributions(&self) -> bool {
+    fn wants_details(&self) -> bool {
         false
     }
 
