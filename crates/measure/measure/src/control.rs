@@ -169,6 +169,7 @@ mod tests {
             longest_silence_ns: 1 << 47,
             owd,
             jitter_ns: 1 << 47,
+            ttl: Some(u8::MAX),
             counts: FlowCounts {
                 received: 1 << 40,
                 bytes: 1 << 56,

@@ -1,8 +1,12 @@
-//! What flow tests of a path found, flow by flow: which flows are dark, and what they carried so far. Pure.
+//! What flow tests of a path found, flow by flow: which flows are dark, what they carried so far, and which routes they took. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use weir_measure::flows::FlowsSummary;
+use weir_measure::path_mtu::MtuSummary;
 use weir_record::Direction;
+
+use crate::change::{Hops, Tested, TestedWay};
 
 /// A flow of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,44 @@ impl Flows {
     }
 }
 
+/// The routes that a test found, and the path MTU, if that was searched.
+#[must_use]
+pub fn tested(summary: &FlowsSummary, mtu: Option<&MtuSummary>) -> Tested {
+    let mut searched = searched(mtu);
+    let directions = summary.forward.iter().chain(&summary.reverse);
+    let ways = directions.map(|way| {
+        let mut hops = Hops::new();
+        for ttl in way.receiver.per_flow.iter().filter_map(|flow| flow.ttl) {
+            *hops.entry(hops_of(ttl)).or_default() += 1;
+        }
+        let mtu = searched.remove(&way.direction).and_then(|found| found.mtu);
+        (way.direction, TestedWay { hops, mtu })
+    });
+    ways.collect()
+}
+
+/// What a search of the path MTU found.
+#[must_use]
+pub fn searched(mtu: Option<&MtuSummary>) -> Tested {
+    let both = mtu.iter().flat_map(|both| {
+        [
+            (Direction::Forward, both.forward.path_mtu),
+            (Direction::Reverse, both.reverse.path_mtu),
+        ]
+    });
+    let ways = both.map(|(direction, mtu)| {
+        let hops = Hops::new();
+        (direction, TestedWay { hops, mtu })
+    });
+    ways.collect()
+}
+
+/// Hops behind a packet that arrives with this TTL: it was sent with the next of those that systems send with.
+fn hops_of(ttl: u8) -> u32 {
+    let sent = [64, 128, 255].into_iter().find(|sent| ttl <= *sent);
+    u32::from(sent.unwrap_or(u8::MAX) - ttl)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +158,14 @@ mod tests {
             received: received[flow],
         };
         (0..4).map(flow).collect()
+    }
+
+    #[test]
+    fn hops_are_what_routers_took_of_the_usual_first_ttls() {
+        assert_eq!(
+            [64, 52, 1, 128, 113, 255, 240].map(hops_of),
+            [0, 12, 63, 0, 15, 0, 15]
+        );
     }
 
     #[test]

@@ -16,3 +16,4 @@ pub mod rare;
 #[cfg(feature = "watcher")]
 pub mod run;
 pub mod schedule;
+pub mod searches;

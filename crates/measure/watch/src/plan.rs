@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Serialize;
 use weir_measure::flows::{FlowsPlan, FlowsWays};
+use weir_measure::path_mtu::SEARCH_BYTES;
 use weir_measure::survey::{Survey, SurveyPlan};
 use weir_measure::{Limits, VideoFormat};
 use weir_mesh::price::Prices;
@@ -310,7 +311,11 @@ fn planned(config: &Config, pair: Pair, prices: &[Option<f64>]) -> PlannedPair {
     let rtt_bytes_a_day = (2 * per_day(a_window, rtt.interval_ns)).saturating_add(control);
     let flows = config.flows.as_ref().filter(|_| !stamp);
     let flows_bytes = flows.map_or(0, flows_bytes);
-    let of_flows = flows.map_or(0, |kind| most_per_day(flows_bytes, kind.every_ns));
+    let of_flows = flows.map_or(0, |kind| {
+        // One is ahead of its time at most.
+        let searches = most_per_day(SEARCH_BYTES, kind.mtu_every_ns.max(kind.every_ns)) + SEARCH_BYTES;
+        most_per_day(flows_bytes, kind.every_ns).saturating_add(searches)
+    });
     let bytes_a_day = rtt_bytes_a_day.saturating_add(of_flows);
     // Both ends send about as much.
     let usd_per_gb = prices[pair.from]

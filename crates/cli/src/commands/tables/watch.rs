@@ -154,6 +154,8 @@ fn title_of(metric: Metric) -> &'static str {
         Metric::P90 => "P90",
         Metric::Loss => "loss",
         Metric::Hops => "hops",
+        Metric::RoutesForward | Metric::RoutesReverse => "routes",
+        Metric::MtuForward | Metric::MtuReverse => "path MTU",
     }
 }
 

@@ -55,6 +55,7 @@ struct FlowLane {
     owd_second: DurationHistogram,
     owd: DurationHistogram,
     jitter: InterarrivalJitter,
+    ttl: Option<u8>,
     /// Totals at the last second's end.
     before: FlowCounts,
     longest_this_second: u64,
@@ -113,6 +114,7 @@ impl StreamAccount {
             owd_second: DurationHistogram::new(),
             owd: DurationHistogram::new(),
             jitter: InterarrivalJitter::new(),
+            ttl: None,
             before: FlowCounts::default(),
             longest_this_second: 0,
             beside: FlowCounts::default(),
@@ -206,6 +208,13 @@ impl StreamAccount {
         if let Some(lane) = self.lanes.get_mut(usize::from(packet.flow.0)) {
             lane.beside.ecn_marked += u64::from(is_marked);
             lane.beside.ecn_cleared += u64::from(!is_marked);
+        }
+    }
+
+    /// Notes the TTL of a packet that [`on_packet`](Self::on_packet) took.
+    pub fn on_ttl(&mut self, packet: &FlowData, ttl: u8) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(packet.flow.0)) {
+            lane.ttl = Some(ttl);
         }
     }
 
@@ -551,6 +560,7 @@ impl FlowLane {
             longest_silence_ns: self.longest_silence_ns,
             owd: shifted(&self.owd, delay_of_zero),
             jitter_ns: self.jitter.jitter_ns().round() as u64,
+            ttl: self.ttl,
         }
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Arrived {
     pub is_marked: bool,
     /// It arrived as not capable of ECN, where sockets tell that.
     pub is_cleared: bool,
+    /// TTL or hop limit that it arrived with.
+    pub ttl: Option<u8>,
 }
 
 impl Arrived {
@@ -30,6 +32,9 @@ impl Arrived {
         account.on_packet(self.at_ns, self.unix_ns, &self.packet, self.bytes);
         if self.is_marked || self.is_cleared {
             account.on_ecn(&self.packet, self.is_marked);
+        }
+        if let Some(ttl) = self.ttl {
+            account.on_ttl(&self.packet, ttl);
         }
     }
 }

@@ -102,6 +102,7 @@ impl<'s> SocketReader<'s> {
                 bytes,
                 is_marked: datagram.ancillary.congestion,
                 is_cleared: datagram.ancillary.not_ecn_capable,
+                ttl: datagram.ancillary.ttl,
             }));
         }
         Ok(())

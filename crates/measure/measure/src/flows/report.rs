@@ -30,6 +30,10 @@ pub struct FlowReport {
     /// a Weir before it was counted have none.
     #[serde(default)]
     pub jitter_ns: u64,
+    /// TTL or hop limit with which the last packet arrived: what the routers of its route have left of it. None if nothing
+    /// arrived; reports of a Weir before it was noted have none.
+    #[serde(default)]
+    pub ttl: Option<u8>,
 }
 
 /// The sender's account of a whole test.

@@ -223,6 +223,7 @@ fn read(at_ns: u64, packet: &StreamPacket, plan: &FlowsPlan) -> Arrived {
         bytes: plan.length,
         is_marked: false,
         is_cleared: false,
+        ttl: None,
     }
 }
 

@@ -39,6 +39,7 @@ impl HopsWatch {
             before: f64::from(before),
             after: f64::from(hops),
             interval: (f64::from(hops), f64::from(hops)),
+            detail: String::new(),
         })
     }
 }

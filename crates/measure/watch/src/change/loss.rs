@@ -140,6 +140,7 @@ impl LossWatch {
             before: self.known.lost / self.known.sent.max(1.0),
             after: sum.lost as f64 / sum.sent as f64,
             interval: loss_interval(sum.lost, sum.sent),
+            detail: String::new(),
         };
         self.known = Known::default();
         (self.up, self.down) = (Sum::default(), Sum::default());

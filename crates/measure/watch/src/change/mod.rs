@@ -1,4 +1,5 @@
-//! What changed, and since when: change points of P50, P90, loss and hops of a pair, found online from one summary a minute.
+//! What changed, and since when: change points of P50, P90, loss and hops of a pair, found online from one summary a minute, and
+//! of the sets of routes and the path MTUs, from flow tests (`tested`).
 //! It has no clock and keeps a bounded past: after a restart, the minutes of the last day in order make the same state.
 //!
 //! Each figure has a CUSUM test (Page, Biometrika 41, 1954) for each direction of change, whose threshold follows from the
@@ -8,7 +9,10 @@
 mod hops;
 mod level;
 mod loss;
+mod mtu;
+mod routes;
 mod sliding;
+mod tested;
 
 use serde::{Deserialize, Serialize};
 use weir_record::WatchCell;
@@ -16,6 +20,8 @@ use weir_record::WatchCell;
 use hops::HopsWatch;
 use level::LevelWatch;
 use loss::LossWatch;
+pub use routes::Hops;
+pub use tested::{TestWatch, Tested, TestedWay};
 
 /// Nanoseconds in a minute.
 pub const MINUTE_NS: u64 = 60_000_000_000;
@@ -24,7 +30,7 @@ const TESTS: f64 = 6.0;
 
 /// What has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Median of the RTT, nanoseconds.
     P50,
@@ -34,6 +40,14 @@ pub enum Metric {
     Loss,
     /// Hops to the far host: the sent TTL minus the received one.
     Hops,
+    /// Routes that flows to the far host take.
+    RoutesForward,
+    /// Routes that flows from the far host take.
+    RoutesReverse,
+    /// Path MTU to the far host, bytes.
+    MtuForward,
+    /// Path MTU from the far host, bytes.
+    MtuReverse,
 }
 
 impl Metric {
@@ -45,10 +59,14 @@ impl Metric {
             Metric::P90 => "p90",
             Metric::Loss => "loss",
             Metric::Hops => "hops",
+            Metric::RoutesForward => "routes_forward",
+            Metric::RoutesReverse => "routes_reverse",
+            Metric::MtuForward => "mtu_forward",
+            Metric::MtuReverse => "mtu_reverse",
         }
     }
 
-    /// Its value over a span; none where it has none.
+    /// Its value over a span of RTT packets; none where it has none.
     #[must_use]
     pub fn of(self, cell: &WatchCell) -> Option<f64> {
         let quantile = |q| cell.rtt.quantile(q).map(|value| value as f64);
@@ -57,6 +75,8 @@ impl Metric {
             Metric::P90 => quantile(0.9),
             Metric::Loss => (cell.sent > 0).then(|| cell.lost as f64 / cell.sent as f64),
             Metric::Hops => cell.hops.map(f64::from),
+            // Cells have RTT packets only.
+            Metric::RoutesForward | Metric::RoutesReverse | Metric::MtuForward | Metric::MtuReverse => None,
         }
     }
 }
@@ -79,7 +99,7 @@ pub struct Minute {
 }
 
 /// A change.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Of what.
     pub metric: Metric,
@@ -87,12 +107,14 @@ pub struct Change {
     pub since_ns: u64,
     /// End of the minute in which it was found, Unix nanoseconds.
     pub found_ns: u64,
-    /// Value before: nanoseconds, share or hops.
+    /// Value before: nanoseconds, share, hops, number of routes or bytes.
     pub before: f64,
     /// Value after.
     pub after: f64,
     /// Bounds of the value after, 95 %.
     pub interval: (f64, f64),
+    /// What a number does not say, such as the routes before and after; else empty.
+    pub detail: String,
 }
 
 /// How sensitive a watch is.
@@ -153,6 +175,7 @@ impl Watch {
                 before: found.before,
                 after: found.after,
                 interval: found.interval,
+                detail: String::new(),
             })
         };
         let found = [

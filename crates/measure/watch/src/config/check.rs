@@ -149,6 +149,13 @@ fn check_flows(flows: &FlowsKind) -> Result<(), ConfigError> {
             TimeSpan(LONGEST_EVERY_NS)
         ));
     }
+    if flows.mtu_every_ns > LONGEST_EVERY_NS {
+        return wrong(format!(
+            "flows: mtu-every {} exceeds the maximum of {}",
+            TimeSpan(flows.mtu_every_ns),
+            TimeSpan(LONGEST_EVERY_NS)
+        ));
+    }
     if flows.length < SHORTEST {
         return wrong(format!("flows: length {} is below {SHORTEST}", flows.length));
     }

@@ -75,13 +75,14 @@ struct RawRtt {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawFlows {
     every: String,
     duration: Option<String>,
     flows: Option<u16>,
     rate: Option<String>,
     length: Option<u32>,
+    mtu_every: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -227,12 +228,14 @@ fn rtt(raw: &RawRtt) -> Result<RttKind, ConfigError> {
 fn flows(raw: &RawFlows) -> Result<FlowsKind, ConfigError> {
     let duration = raw.duration.as_deref().unwrap_or("20s");
     let rate = raw.rate.as_deref().unwrap_or("200kbit/s");
+    let mtu_every = raw.mtu_every.as_deref().unwrap_or("1h");
     Ok(FlowsKind {
         every_ns: positive("flows: every", &raw.every)?.0,
         duration_ns: positive("flows: duration", duration)?.0,
         flows: raw.flows.unwrap_or(16),
         rate: value("flows: rate", rate)?,
         length: raw.length.unwrap_or(200),
+        mtu_every_ns: positive("flows: mtu-every", mtu_every)?.0,
     })
 }
 

@@ -172,6 +172,8 @@ pub struct FlowsKind {
     pub rate: Rate,
     /// UDP payload of a packet, bytes.
     pub length: u32,
+    /// Time from one search of the path MTU, beside a test, to the next, nanoseconds.
+    pub mtu_every_ns: u64,
 }
 
 /// Short surveys.

@@ -1,5 +1,5 @@
-//! Steps of a path whose cause may be that an instance was placed elsewhere: the delay steps, the hops do not, and both hosts stay in
-//! their zones. Pure: changes and what hosts were at times come in.
+//! Steps of a path whose cause may be that an instance was placed elsewhere: the delay steps, hops and routes do not, and both hosts
+//! stay in their zones. Pure: changes and what hosts were at times come in.
 
 use serde::Serialize;
 use weir_record::WatchChange;
@@ -57,7 +57,8 @@ pub fn placements(changes: &[WatchChange], ends: &[(&str, Vec<Seen>)]) -> Vec<Pl
             last.metrics.push(change.metric.clone());
             continue;
         }
-        let other_route = |other: &WatchChange| other.metric == "hops" && is_near(other.since_unix_ns);
+        let is_route = |metric: &str| metric == "hops" || metric.starts_with("routes_");
+        let other_route = |other: &WatchChange| is_route(&other.metric) && is_near(other.since_unix_ns);
         if changes.iter().any(other_route) {
             continue;
         }

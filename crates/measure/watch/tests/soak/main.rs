@@ -8,6 +8,8 @@ mod changes;
 mod mesh;
 #[path = "../suite/noise.rs"]
 mod noise;
+#[path = "../suite/tested.rs"]
+mod tested;
 
 /// Paths of 90 days whose false alarms are counted.
 const SEEDS: u64 = 200;

@@ -1,42 +1,81 @@
-//! Fifty paths over 90 days, of which thirty change once: what is found in time, and what is found that was not planted.
+//! Fifty paths over 90 days, of which thirty change once: what is found in time, and what is found that was not planted. Each has a
+//! flow test every ten minutes.
 
+use std::collections::BTreeMap;
+
+use weir_record::Direction;
 use weir_stats::poisson_interval;
-use weir_watch::change::{Change, MINUTE_NS, Metric, Sensitivity, Watch};
+use weir_watch::change::{Change, MINUTE_NS, Metric, Sensitivity, TestWatch, Tested, TestedWay, Watch};
 
-use crate::noise::{Noise, Planted};
+use crate::noise::{Noise, Planted, Rerouted, RouteNoise};
 
 const PATHS: u64 = 50;
 const CHANGES: u64 = 30;
 const MINUTES: u64 = 90 * 1440;
+/// Minutes from one flow test to the next.
+const TEST: u64 = 10;
 /// A change is found in time within so many minutes; what comes later within an hour is late and not false.
 const IN_TIME: u64 = 10;
 const LATE: u64 = 60;
 
+/// What changes on a path.
+#[derive(Clone, Copy)]
+enum What {
+    Figure(Planted),
+    Routes(Rerouted),
+}
+
 /// What changes on a path, when, and of which figure; P90 also by less than 5 %, which need not be found.
-fn planted(path: u64) -> Option<(u64, Planted, Metric)> {
+fn planted(path: u64) -> Option<(u64, What, Metric)> {
     if path >= CHANGES {
         return None;
     }
     // Spread over the days and the hours of the day, after the first day.
     let minute = 1440 + path * 4_241 % (MINUTES - 2 * 1440);
     let size = [0.05, 0.08, 0.12, 0.2, 0.5][(path / 6 % 5) as usize];
+    // The next flow test is up to ten minutes later.
+    let routes = |change| Some((minute, What::Routes(change), Metric::RoutesForward));
     let (what, metric) = match path % 6 {
         0 => (Planted::P90(1.0 + size), Metric::P90),
         1 => (Planted::Rtt(1.0 + size), Metric::P50),
         2 => (Planted::Rtt(1.0 - 0.5 * size - 0.03), Metric::P50),
         3 => (Planted::Loss(0.2 * size), Metric::Loss),
-        4 => (Planted::Hops(1 + (path / 6) as u32), Metric::Hops),
+        4 => match path / 6 {
+            0 => return routes(Rerouted::More),
+            1 => return routes(Rerouted::Less),
+            2 => return routes(Rerouted::Other),
+            more => (Planted::Hops(more as u32), Metric::Hops),
+        },
         _ => (Planted::P90(1.03), Metric::P90),
     };
-    Some((minute, what, metric))
+    Some((minute, What::Figure(what), metric))
 }
 
 /// Whether the planted change was found in time, and how many changes have no cause.
 fn judged(path: u64) -> (Option<bool>, usize) {
     let plan = planted(path);
-    let mut noise = Noise::new(50_000 + path, plan.map(|(minute, what, _)| (minute, what)));
-    let mut watch = Watch::new(Sensitivity::default());
-    let found: Vec<Change> = (0..MINUTES).flat_map(|_| watch.push(&noise.next())).collect();
+    let figure = plan.and_then(|(minute, what, _)| match what {
+        What::Figure(figure) => Some((minute, figure)),
+        What::Routes(_) => None,
+    });
+    let routes = plan.and_then(|(minute, what, _)| match what {
+        What::Figure(_) => None,
+        What::Routes(routes) => Some((minute / TEST + 1, routes)),
+    });
+    let (mut noise, mut routes) = (Noise::new(50_000 + path, figure), RouteNoise::new(path, routes));
+    let (mut watch, mut tests) = (
+        Watch::new(Sensitivity::default()),
+        TestWatch::new(Sensitivity::default()),
+    );
+    let mut found: Vec<Change> = Vec::new();
+    for minute in 0..MINUTES {
+        if minute % TEST == 0 {
+            let (hops, mtu) = routes.next();
+            let tested: Tested = BTreeMap::from([(Direction::Forward, TestedWay { hops, mtu })]);
+            found.extend(tests.push(minute * MINUTE_NS, &tested));
+        }
+        found.extend(watch.push(&noise.next()));
+    }
     let after = |change: &Change, minute: u64| (change.found_ns / MINUTE_NS).checked_sub(minute);
     let is_its = |change: &&Change| {
         plan.is_some_and(|(minute, ..)| after(change, minute).is_some_and(|delay| delay <= LATE))

@@ -8,6 +8,7 @@ mod merged;
 mod noise;
 mod past;
 mod size;
+mod tested;
 
 /// Paths of 90 days whose false alarms are counted.
 const SEEDS: u64 = 16;

@@ -1,9 +1,10 @@
 //! Minutes of a path whose RTT has the time of day, jitter, slow wander and stalls of hosts, and whose loss comes alone and in
-//! bursts; with a planted change. The model is not that of the change points: it knows no logarithms, medians or sums.
+//! bursts; and flow tests over several routes; each with a planted change. The model is not that of the change points: it knows no
+//! logarithms, medians or sums.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use weir_watch::change::{MINUTE_NS, Minute};
+use weir_watch::change::{Hops, MINUTE_NS, Minute};
 
 /// Packets a minute: four a second.
 const PACKETS: u64 = 240;
@@ -129,5 +130,113 @@ impl Noise {
         };
         self.minute += 1;
         minute
+    }
+}
+
+/// Flows of a test.
+const FLOWS: u64 = 16;
+
+/// What changes at a test.
+#[derive(Clone, Copy, Debug)]
+pub enum Rerouted {
+    /// A route more, which takes 30 to 60 % of the flows.
+    More,
+    /// The first route, of 30 % or more, is gone.
+    Less,
+    /// All flows take another one.
+    Other,
+    /// The path MTU.
+    Mtu(u32),
+}
+
+/// Flow tests of a path with one to three routes, whose shares vary from test to test more than chance makes them, of which few
+/// flows are lost, and whose searches of the path MTU, every sixth test, are wrong now and then.
+pub struct RouteNoise {
+    random: Noise,
+    test: u64,
+    /// Hops and share.
+    routes: Vec<(u32, f64)>,
+    mtu: u32,
+    in_doubt: bool,
+    planted: Option<(u64, Rerouted)>,
+}
+
+impl RouteNoise {
+    /// A path of which most follows from the seed.
+    pub fn new(seed: u64, planted: Option<(u64, Rerouted)>) -> Self {
+        let random = Noise::new(seed ^ 0x5eed, None);
+        let mut noise = RouteNoise {
+            random,
+            test: 0,
+            routes: Vec::new(),
+            mtu: 1500,
+            in_doubt: false,
+            planted,
+        };
+        let first = 0.3 + 0.4 * noise.random.uniform();
+        noise.routes = match seed % 3 {
+            0 if !matches!(planted, Some((_, Rerouted::Less))) => vec![(11, 1.0)],
+            1 => vec![(11, first), (12, 1.0 - first)],
+            _ => vec![(11, first), (13, 0.7 * (1.0 - first)), (14, 0.3 * (1.0 - first))],
+        };
+        noise
+    }
+
+    fn plant(&mut self) {
+        let Some((_, change)) = self.planted.filter(|(at, _)| *at == self.test) else {
+            return;
+        };
+        match change {
+            Rerouted::More => {
+                let share = 0.3 + 0.3 * self.random.uniform();
+                self.routes.iter_mut().for_each(|route| route.1 *= 1.0 - share);
+                self.routes.push((17, share));
+            }
+            Rerouted::Less => {
+                let (_, gone) = self.routes.remove(0);
+                self.routes.iter_mut().for_each(|route| route.1 /= 1.0 - gone);
+            }
+            Rerouted::Other => self.routes = vec![(9, 1.0)],
+            Rerouted::Mtu(mtu) => self.mtu = mtu,
+        }
+    }
+
+    /// Flows of the next test by hops, and its path MTU, if it is searched.
+    pub fn next(&mut self) -> (Hops, Option<u32>) {
+        self.plant();
+        // Shares of this test: up to a half more or less.
+        let weights: Vec<f64> = self
+            .routes
+            .iter()
+            .map(|(_, share)| share * (0.5 + self.random.uniform()))
+            .collect();
+        let all: f64 = weights.iter().sum();
+        let mut hops = Hops::new();
+        for _ in 0..FLOWS {
+            let mut left = all * self.random.uniform();
+            let lost = self.random.once_in(200.0);
+            let taken = weights.iter().position(|weight| {
+                left -= weight;
+                left <= 0.0
+            });
+            let route = taken.unwrap_or(weights.len() - 1);
+            if !lost {
+                *hops.entry(self.routes[route].0).or_default() += 1;
+            }
+        }
+        let searches = self.in_doubt || self.test.is_multiple_of(6);
+        let mtu = searches.then(|| {
+            let wrong = self.random.once_in(1_000.0);
+            let found = if wrong {
+                1_200 + self.random.random.next_u64() as u32 % 300
+            } else {
+                self.mtu
+            };
+            // The watcher confirms what is new.
+            self.in_doubt = !self.in_doubt && found != 1500;
+            found
+        });
+        self.test += 1;
+        (hops, mtu)
     }
 }
