@@ -29,8 +29,11 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Takes the condition at a time, which must not decrease.
+    /// Takes the condition at a time. A time before the last one means that the clock was set back: what is to come counts from
+    /// there.
     pub fn observe(&mut self, now_ns: u64, hold: Hold, holds: bool) -> Option<Change> {
+        self.last_ns = self.last_ns.min(now_ns);
+        self.since_ns = self.since_ns.map(|since_ns| since_ns.min(now_ns));
         if holds {
             self.last_ns = now_ns;
             let since_ns = *self.since_ns.get_or_insert(now_ns);
@@ -101,6 +104,15 @@ mod tests {
         let worst = changes(1_000_000, |now| now % 6_500 <= 1_000);
         let raised = worst.iter().filter(|(_, change)| *change == Change::Raised);
         assert_eq!(raised.count(), 154, "1,000,000 / 6,500, begun");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_no_alarm_up() {
+        let mut alarm = Alarm::default();
+        assert_eq!(alarm.observe(1_000_000, HOLD, true), None);
+        assert_eq!(alarm.observe(1_001_000, HOLD, true), Some(Change::Raised));
+        assert_eq!(alarm.observe(2_000, HOLD, false), None);
+        assert_eq!(alarm.observe(7_000, HOLD, false), Some(Change::Cleared(0)));
     }
 
     #[test]

@@ -33,13 +33,13 @@ impl WatchCell {
 /// A change of a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WatchChange {
-    /// What has changed: `p50`, `p90`, `loss` or `hops`.
+    /// What has changed: `p50`, `p90`, `loss`, `hops`, `routes_forward`, `routes_reverse`, `mtu_forward` or `mtu_reverse`.
     pub metric: String,
     /// First moment after the change, Unix nanoseconds.
     pub since_unix_ns: u64,
     /// When it was found, Unix nanoseconds.
     pub found_unix_ns: u64,
-    /// Value before: nanoseconds, a share or a number of hops.
+    /// Value before: nanoseconds, a share, a number of hops or routes, or bytes.
     pub before: f64,
     /// Value after.
     pub after: f64,
@@ -47,6 +47,8 @@ pub struct WatchChange {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
+    /// What the numbers do not say, such as the routes before and after; else empty.
+    pub detail: String,
 }
 
 /// How often something rare happened on a path in a day.

@@ -649,6 +649,7 @@ CREATE TABLE watch_changes (
     after         REAL    NOT NULL,
     low           REAL    NOT NULL,
     high          REAL    NOT NULL,
+    detail        TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (path_id, metric, found_unix_ns)
 ) WITHOUT ROWID;
 

@@ -201,7 +201,8 @@ impl Store {
         let changed = self
             .connection
             .execute(
-                "UPDATE runs SET outcome = ?2, reason = ?3, ended_unix_ns = ?4, summary = ?5,
+                // Not before its start, if the clock was set back.
+                "UPDATE runs SET outcome = ?2, reason = ?3, ended_unix_ns = max(?4, started_unix_ns), summary = ?5,
                                  last_unix_ns = ?4
                  WHERE run_id = ?1",
                 params![

@@ -297,6 +297,28 @@ impl Store {
         Ok(hosts)
     }
 
+    /// What the summaries of flow tests and surveys have under `tested`: of those of a path that ended from `from_ns` on (Unix
+    /// nanoseconds) and that events name, each with the time of the event, in that order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_tested(&self, path: PathId, from_ns: u64) -> Result<Vec<(u64, Value)>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT unix_ns, json_extract(summary, '$.tested') FROM watch_events JOIN runs USING (run_id)
+                 WHERE path_id = ?1 AND unix_ns >= ?2 AND event = 'test' AND outcome = 'finished'
+                   AND json_valid(summary) ORDER BY unix_ns",
+            )?;
+            let rows = statement.query_map(params![path.0, clamped(from_ns)], |row| {
+                let tested: Option<String> = row.get(1)?;
+                let tested = tested.and_then(|text| serde_json::from_str(&text).ok());
+                Ok((unsigned(row, 0)?, tested.unwrap_or_default()))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read the tests", &self.path))
+    }
+
     /// Whether a path has cells that start in `from_s..to_s` (Unix seconds).
     ///
     /// # Errors
@@ -429,8 +451,8 @@ impl Store {
         let put = || {
             self.connection.execute(
                 "INSERT OR REPLACE INTO watch_changes
-                     (path_id, metric, found_unix_ns, since_unix_ns, before, after, low, high)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                     (path_id, metric, found_unix_ns, since_unix_ns, before, after, low, high, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     path.0,
                     change.metric,
@@ -440,6 +462,7 @@ impl Store {
                     change.after,
                     change.low,
                     change.high,
+                    change.detail,
                 ],
             )
         };
@@ -455,7 +478,7 @@ impl Store {
     pub fn watch_changes(&self, path: PathId, from_ns: u64) -> Result<Vec<WatchChange>, StoreError> {
         let read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT metric, since_unix_ns, found_unix_ns, before, after, low, high FROM watch_changes
+                "SELECT metric, since_unix_ns, found_unix_ns, before, after, low, high, detail FROM watch_changes
                  WHERE path_id = ?1 AND found_unix_ns >= ?2 ORDER BY found_unix_ns, metric",
             )?;
             let rows = statement.query_map(params![path.0, clamped(from_ns)], |row| {
@@ -467,6 +490,7 @@ impl Store {
                     after: row.get(4)?,
                     low: row.get(5)?,
                     high: row.get(6)?,
+                    detail: row.get(7)?,
                 })
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()

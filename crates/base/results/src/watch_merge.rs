@@ -39,11 +39,6 @@ const CELLS: &str =
         duplicates = duplicates + excluded.duplicates, hops = coalesce(excluded.hops, hops),
         rtt = weir_sum_of_distributions(rtt, excluded.rtt)";
 
-const CHANGES: &str = "INSERT OR IGNORE INTO main.watch_changes
-        (path_id, metric, found_unix_ns, since_unix_ns, before, after, low, high)
-    SELECT here, metric, found_unix_ns, since_unix_ns, before, after, low, high
-    FROM added_paths JOIN other.watch_changes ON path_id = there";
-
 const COUNTS: &str = "INSERT INTO main.watch_counts (path_id, event, day_s, watched_s, events)
     SELECT here, event, day_s, watched_s, events FROM added_paths JOIN other.watch_counts ON path_id = there WHERE true
     ON CONFLICT DO UPDATE SET watched_s = watched_s + excluded.watched_s, events = events + excluded.events";
@@ -150,15 +145,14 @@ fn add_rows(transaction: &Transaction<'_>) -> rusqlite::Result<AddedWatch> {
         added.paths = transaction
             .query_row(count, [], |row| row.get::<_, u32>(0))?
             .into();
-        for (table, sql) in [
-            ("watch_cells", CELLS),
-            ("watch_changes", CHANGES),
-            ("watch_counts", COUNTS),
-        ] {
+        for (table, sql) in [("watch_cells", CELLS), ("watch_counts", COUNTS)] {
             if is_table(transaction, table)? {
                 let rows = transaction.execute(sql, [])?;
                 added.cells += if table == "watch_cells" { rows as u64 } else { 0 };
             }
+        }
+        if is_table(transaction, "watch_changes")? {
+            add_changes(transaction)?;
         }
         if is_table(transaction, "watch_excluded")? {
             transaction.execute(EXCLUDED, [])?;
@@ -170,6 +164,20 @@ fn add_rows(transaction: &Transaction<'_>) -> rusqlite::Result<AddedWatch> {
     }
     transaction.execute_batch("DROP TABLE added_runs")?;
     Ok(added)
+}
+
+/// Adds changes, with the columns that the other database has.
+fn add_changes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let all = columns(transaction, "watch_changes")?;
+    let rest = all.strip_prefix("path_id, ").unwrap_or(&all);
+    transaction.execute(
+        &format!(
+            "INSERT OR IGNORE INTO main.watch_changes (path_id, {rest})
+             SELECT here, {rest} FROM added_paths JOIN other.watch_changes ON path_id = there"
+        ),
+        [],
+    )?;
+    Ok(())
 }
 
 fn add_runs(transaction: &Transaction<'_>, more: i64) -> rusqlite::Result<()> {

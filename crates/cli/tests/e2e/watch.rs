@@ -1,12 +1,13 @@
 //! A watcher over namespaces: what it stores is what the kernel counts; agents are killed and come back, the watcher is killed
 //! and goes on, and the file is read again.
 
+use std::io::Write;
 use std::process::Command;
 
 use serde_json::Value;
 use weir_rig::{
     Agent, Database, FAR_IPV4, Host, LIMIT, Running, isolated, join_by_veth, nft, nft_counter, ran, run,
-    started, wait_until,
+    started, wait_until, weir_line,
 };
 
 use crate::carry::alarms::webhook;
@@ -419,5 +420,103 @@ fn a_full_disk_is_one_alarm_and_what_was_measured_meanwhile_is_kept() {
         Database::open("disk/watch.db").one::<i64>(gap),
         1,
         "every second is there"
+    );
+}
+
+/// Sets the clock of the watcher: that of the host, and these seconds more.
+fn set_clock(seconds: i64) {
+    let offset = (seconds * 1_000_000_000).to_ne_bytes();
+    // In place, since the process has it mapped.
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open("clock")
+        .expect("a file");
+    file.write_all(&offset).expect("eight bytes");
+}
+
+/// A watcher with a clock of its own. The process is real and so is the step that it sees; the machine's clock stays as it is.
+fn watch_by_its_own_clock() -> Running {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/clock.c");
+    run(
+        "cc",
+        &["-shared", "-fPIC", "-O1", "-o", "clock.so", source, "-ldl"],
+    );
+    set_clock(0);
+    let here = std::env::current_dir().expect("a folder");
+    let mut command = weir_line("watch watch.toml --json -q --db watch.db");
+    command
+        .env("LD_PRELOAD", here.join("clock.so"))
+        .env("CLOCK_OFFSET", here.join("clock"));
+    Running::start(command)
+}
+
+#[test]
+fn a_clock_that_is_stepped_loses_no_packet_and_ends_no_alarm() {
+    isolated!();
+    join_by_veth(1500);
+    let agent = Agent::start(Host::Far, "--open --udp-ports 5000..5049");
+    nft(
+        Host::Far,
+        "add table ip lab; add counter ip lab ams; add chain ip lab in { type filter hook input priority 0; }; \
+         add rule ip lab in udp dport 5000-5049 counter name ams",
+    );
+    write(&[("ams", &agent.at(FAR_IPV4))], "");
+    let watcher = watch_by_its_own_clock();
+    wait_for_cells("ams", 6);
+    set_clock(3_600);
+    let set = wait_for(
+        &watcher,
+        "clock",
+        "happened",
+        "the clock of this host was set ahead by 1 h",
+    );
+    assert_eq!(set["from"], "near");
+    // The far host's clock has not moved.
+    wait_for(
+        &watcher,
+        "clock",
+        "raised",
+        "the clock of ams is 1 h behind that of near",
+    );
+    wait_for_cells("ams", 3);
+    // Back by more, to seconds that were measured before.
+    set_clock(-9);
+    wait_for(
+        &watcher,
+        "clock",
+        "happened",
+        "the clock of this host was set back by 1 h",
+    );
+    wait_for(&watcher, "clock", "cleared", "agree to within a minute again");
+    wait_for_cells("ams", 3);
+    let port = agent.port;
+    agent.process.signal("KILL");
+    agent.process.wait(LIMIT);
+    wait_for(&watcher, "unreachable", "raised", "near to ams");
+    let agent = Agent::start_on_port(Host::Far, port, "--open --udp-ports 5000..5049");
+    wait_for(&watcher, "unreachable", "cleared", "near to ams");
+    wait_for_cells("ams", 2);
+    watcher.signal("INT");
+    watcher.wait(LIMIT).expect_code(0);
+    drop(agent);
+
+    let database = Database::open("watch.db");
+    let sum = |what: &str| database.one::<i64>(&format!("SELECT sum({what}) FROM {CELLS}"));
+    // All that left; the kernel refuses some to an agent that is gone, and they are lost.
+    let refused = sum("sent") - nft_counter(Host::Far, "ip lab", "ams") as i64;
+    assert!((0..=sum("lost")).contains(&refused), "{refused}");
+    let excluded = "SELECT count(*) FROM watch_excluded WHERE cause = 'clock'";
+    assert!(
+        (2..=4).contains(&database.one::<i64>(excluded)),
+        "two steps, two seconds each at most"
+    );
+    let disordered = "SELECT count(*) FROM runs WHERE ended_unix_ns < started_unix_ns";
+    assert_eq!(database.one::<i64>(disordered), 0);
+    let seconds = "SELECT max(start_s) - min(start_s) FROM watch_cells WHERE span_s = 1";
+    assert!(
+        database.one::<i64>(seconds) > 3_000,
+        "some of them are an hour ahead"
     );
 }

@@ -18,4 +18,5 @@ mod neighbours;
 mod origin_clients;
 mod rtt;
 mod tcp_windows;
+mod watch_changes;
 mod watch_kills;

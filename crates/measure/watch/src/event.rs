@@ -29,6 +29,8 @@ pub enum What {
     Store,
     /// The watcher's own host is disturbed for much of the time: an alarm.
     Host,
+    /// This host's clock was set; or, as an alarm of a path, the clocks of both hosts are far apart.
+    Clock,
 }
 
 impl What {
@@ -44,6 +46,7 @@ impl What {
             What::Configuration => "configuration",
             What::Store => "store",
             What::Host => "host",
+            What::Clock => "clock",
         }
     }
 }
@@ -140,11 +143,11 @@ impl Evidence {
 /// The numbers of a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeFields {
-    /// `p50`, `p90`, `loss` or `hops`.
+    /// `p50`, `p90`, `loss`, `hops`, `routes_forward`, `routes_reverse`, `mtu_forward` or `mtu_reverse`.
     pub metric: String,
     /// First moment after it, Unix nanoseconds.
     pub since_unix_ns: u64,
-    /// Value before: nanoseconds, a share or a number of hops.
+    /// Value before: nanoseconds, a share, a number of hops or routes, or bytes.
     pub before: f64,
     /// Value after.
     pub after: f64,
@@ -152,6 +155,8 @@ pub struct ChangeFields {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
+    /// What the numbers do not say, such as the routes before and after; else empty.
+    pub detail: String,
 }
 
 impl Event {
@@ -195,6 +200,7 @@ impl ChangeFields {
             after: change.after,
             low: change.low,
             high: change.high,
+            detail: change.detail.clone(),
         }
     }
 }
@@ -205,17 +211,24 @@ pub fn in_words(names: (&str, &str), change: &WatchChange) -> String {
     let title = match change.metric.as_str() {
         "p50" => "P50 of the RTT",
         "p90" => "P90 of the RTT",
-        "loss" => "loss",
+        "routes_forward" => "number of forward routes",
+        "routes_reverse" => "number of reverse routes",
+        "mtu_forward" => "forward path MTU",
+        "mtu_reverse" => "reverse path MTU",
         other => other,
     };
     let value = |value: f64| match change.metric.as_str() {
         "loss" => format_percent(value),
-        "hops" => format!("{value}"),
-        _ => format_duration(value.max(0.0) as u64),
+        "p50" | "p90" => format_duration(value.max(0.0) as u64),
+        "mtu_forward" | "mtu_reverse" => format!("{value} bytes"),
+        _ => format!("{value}"),
     };
     let interval = match change.metric.as_str() {
-        "hops" => String::new(),
-        _ => format!(" (95 % interval {} to {})", value(change.low), value(change.high)),
+        "p50" | "p90" | "loss" => {
+            format!(" (95 % interval {} to {})", value(change.low), value(change.high))
+        }
+        _ if change.detail.is_empty() => String::new(),
+        _ => format!(" ({})", change.detail),
     };
     let relative = match change.metric.as_str() {
         "p50" | "p90" if change.before > 0.0 => {
@@ -248,6 +261,7 @@ mod tests {
             after,
             low,
             high,
+            detail: String::new(),
         };
         let detail = |change: &WatchChange| Event::of_change(("lon", "ams"), change).detail;
         assert_eq!(
@@ -257,6 +271,19 @@ mod tests {
         assert_eq!(
             detail(&change("hops", 12.0, 14.0, 14.0, 14.0)),
             "lon to ams: hops changed from 12 to 14, 7 min ago"
+        );
+        let routes = WatchChange {
+            detail: "12 hops (100 %) before, 12 hops (50 %), 13 hops (50 %) after".to_owned(),
+            ..change("routes_forward", 1.0, 2.0, 2.0, 2.0)
+        };
+        assert_eq!(
+            detail(&routes),
+            "lon to ams: number of forward routes changed from 1 to 2 (12 hops (100 %) before, 12 hops (50 %), 13 hops (50 %) \
+             after), 7 min ago"
+        );
+        assert_eq!(
+            detail(&change("mtu_reverse", 9001.0, 1500.0, 1500.0, 1500.0)),
+            "lon to ams: reverse path MTU changed from 9001 bytes to 1500 bytes, 7 min ago"
         );
         assert!(detail(&change("loss", 0.0, 0.01, 0.008, 0.012)).contains("loss changed from 0 % to 1"));
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_measure::ClockEstimate;
 use weir_record::{RttPacket, WatchCell};
 
 use crate::change::{MINUTE_NS, Minute};
@@ -10,42 +11,113 @@ use crate::change::{MINUTE_NS, Minute};
 /// Seconds that are kept open for packets that settle late; a packet of an older second opens it anew.
 const OPEN: usize = 120;
 
+/// A second that is open.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    cell: WatchCell,
+    /// It has changed since the last [`take`](Gather::take).
+    changed: bool,
+    /// That of the [`take`](Gather::take) after its last change.
+    taken: u64,
+    /// It was measured before, and the cell lacks that.
+    again: bool,
+}
+
 /// The seconds of a path that are still open.
 #[derive(Clone, Debug, Default)]
 pub struct Gather {
-    /// By start, Unix seconds; whether it has changed since the last [`take`](Self::take).
-    open: BTreeMap<u64, (WatchCell, bool)>,
+    /// By start, Unix seconds.
+    open: BTreeMap<u64, Open>,
+    /// Number of calls of [`take`](Self::take).
+    takes: u64,
+    /// The latest second so far, Unix seconds.
+    latest_s: Option<u64>,
     last_answer_ns: Option<u64>,
     /// All packets so far.
     total: WatchCell,
+    clock: Option<ClockEstimate>,
 }
 
 impl Gather {
+    /// A path of which seconds up to `latest_s` (Unix seconds) are stored.
+    #[must_use]
+    pub fn after(latest_s: Option<u64>) -> Self {
+        Gather {
+            latest_s,
+            ..Gather::default()
+        }
+    }
+
     /// Adds a packet whose fate is settled.
     pub fn add(&mut self, packet: &RttPacket) {
         let start_s = packet.sent_unix_ns / 1_000_000_000;
-        let (cell, changed) = self.open.entry(start_s).or_default();
-        cell.start_s = start_s;
-        *changed = true;
-        count(cell, packet);
+        let latest_s = self.latest_s;
+        let open = self.open.entry(start_s).or_insert_with(|| Open {
+            again: latest_s.is_some_and(|latest_s| start_s <= latest_s),
+            ..Open::default()
+        });
+        self.latest_s = latest_s.max(Some(start_s));
+        open.cell.start_s = start_s;
+        open.changed = true;
+        count(&mut open.cell, packet);
         count(&mut self.total, packet);
         if !packet.lost {
-            self.last_answer_ns = self.last_answer_ns.max(Some(packet.sent_unix_ns));
+            // Packets are settled in the order in which they were sent, also when the clock is set back.
+            self.last_answer_ns = Some(packet.sent_unix_ns);
+        }
+    }
+
+    /// Seconds that were measured before, Unix seconds: the clock was set back. [`join`](Self::join) what is stored of them, so
+    /// that the next [`take`](Self::take) has both.
+    #[must_use]
+    pub fn again(&self) -> Vec<u64> {
+        let again = self.open.values().filter(|open| open.again);
+        again.map(|open| open.cell.start_s).collect()
+    }
+
+    /// Adds what is stored of a second that is measured again; none if nothing is.
+    pub fn join(&mut self, start_s: u64, stored: Option<&WatchCell>) {
+        if let Some(open) = self.open.get_mut(&start_s).filter(|open| open.again) {
+            open.again = false;
+            if let Some(stored) = stored {
+                let mut whole = stored.clone();
+                whole.merge(&open.cell);
+                open.cell = whole;
+            }
         }
     }
 
     /// Cells that have changed since the last call, whole, in order of time.
     pub fn take(&mut self) -> Vec<WatchCell> {
-        let changed = self.open.values_mut().filter(|(_, changed)| *changed);
-        let taken = changed.map(|(cell, changed)| {
-            *changed = false;
-            cell.clone()
+        self.takes += 1;
+        let takes = self.takes;
+        let changed = self.open.values_mut().filter(|open| open.changed);
+        let taken = changed.map(|open| {
+            (open.changed, open.taken) = (false, takes);
+            open.cell.clone()
         });
         let taken = taken.collect();
         while self.open.len() > OPEN {
-            self.open.pop_first();
+            // Not the earliest one: that may be the present second, if the clock was set back.
+            let idle = self
+                .open
+                .iter()
+                .min_by_key(|(start_s, open)| (open.taken, **start_s));
+            let idle = idle.map(|(start_s, _)| *start_s);
+            idle.and_then(|start_s| self.open.remove(&start_s));
         }
         taken
+    }
+
+    /// Takes what is known of the far host's clock.
+    pub fn set_clock(&mut self, clock: ClockEstimate) {
+        self.clock = Some(clock);
+    }
+
+    /// The far host's clock against this one's; none before the first answer.
+    #[must_use]
+    pub fn clock(&self) -> Option<ClockEstimate> {
+        self.clock
     }
 
     /// All packets so far, as one cell.
@@ -151,6 +223,34 @@ mod tests {
         );
         assert_eq!(again[0].rtt.max(), Some(30_000_000));
         assert_eq!(gather.last_answer_ns(), Some(61_000_000_000));
+    }
+
+    #[test]
+    fn seconds_that_come_again_have_the_packets_of_both_times() {
+        let mut gather = Gather::after(Some(1_000));
+        (0..500).for_each(|second| gather.add(&packet(1_001_000 + 1_000 * second, Some(20))));
+        let first = gather.take();
+        assert_eq!((first.len(), gather.again().len()), (500, 0));
+        // Set back by six minutes: the last of the open seconds are later than these.
+        for second in 1_140..1_145 {
+            gather.add(&packet(1_000 * second, Some(30)));
+            assert_eq!(gather.again(), [second]);
+            gather.join(second, Some(&first[second as usize - 1_001]));
+            gather.add(&packet(1_000 * second + 500, None));
+            let again = gather.take();
+            assert_eq!(
+                again
+                    .iter()
+                    .map(|cell| (cell.start_s, cell.sent, cell.lost))
+                    .collect::<Vec<_>>(),
+                [(second, 3, 1)]
+            );
+            // It stays open for what settles late.
+            gather.add(&packet(1_000 * second + 700, None));
+            assert_eq!(gather.take()[0].sent, 4);
+        }
+        assert_eq!(gather.last_answer_ns(), Some(1_144_000_000_000));
+        assert_eq!(gather.open.len(), OPEN);
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub enum Cause {
     Dropped(u64),
     /// Share of all cores that the hypervisor took.
     Stolen(f64),
-    /// Nanoseconds by which the clock was set.
-    Clock(u64),
+    /// Nanoseconds by which the clock was set: ahead, or back if below zero.
+    Clock(i64),
 }
 
 impl Cause {
@@ -53,7 +53,8 @@ impl Cause {
 
     fn value(self) -> f64 {
         match self {
-            Cause::Stalled(value) | Cause::Dropped(value) | Cause::Clock(value) => value as f64,
+            Cause::Stalled(value) | Cause::Dropped(value) => value as f64,
+            Cause::Clock(value) => value as f64,
             Cause::Stolen(share) => share,
         }
     }
@@ -75,7 +76,8 @@ impl Disturbed {
     #[must_use]
     pub fn breaks_silence(self) -> bool {
         match self.cause {
-            Cause::Stalled(ns) | Cause::Clock(ns) => ns >= SILENCE_NS,
+            Cause::Stalled(ns) => ns >= SILENCE_NS,
+            Cause::Clock(ns) => ns.unsigned_abs() >= SILENCE_NS,
             Cause::Dropped(_) | Cause::Stolen(_) => false,
         }
     }
@@ -97,8 +99,8 @@ impl Disturbed {
 pub fn of_sleep(asked_ns: u64, before: Moment, after: Moment) -> Option<Disturbed> {
     let slept_ns = after.monotonic_ns.saturating_sub(before.monotonic_ns);
     let late_ns = slept_ns.saturating_sub(asked_ns);
-    let set_ns = before.unix_ns.saturating_add(slept_ns).abs_diff(after.unix_ns);
-    if set_ns >= STEP_NS {
+    let set_ns = after.unix_ns.wrapping_sub(before.unix_ns.wrapping_add(slept_ns)) as i64;
+    if set_ns.unsigned_abs() >= STEP_NS {
         return Some(Disturbed {
             cause: Cause::Clock(set_ns),
             from_ns: after.unix_ns.saturating_sub(ON_THE_WAY_NS),
@@ -171,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_no_stall() {
-        for unix_ms in [3_610_050, 4_050] {
+        for (unix_ms, set_s) in [(3_610_050, 3_600), (4_050, -6)] {
             let set = of_sleep(50 * MS, at(10_000, 500), at(unix_ms, 550)).unwrap();
-            assert_eq!(set.cause.as_str(), "clock");
+            assert_eq!(set.cause, Cause::Clock(set_s * 1_000_000_000));
             assert_eq!(seconds(set), [unix_ms / 1_000 - 1, unix_ms / 1_000]);
         }
         // A slewed clock is none.

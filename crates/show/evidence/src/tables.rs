@@ -31,6 +31,7 @@ struct ChangeRow<'a> {
     after: f64,
     low_95: f64,
     high_95: f64,
+    detail: &'a str,
 }
 
 #[derive(Serialize)]
@@ -78,6 +79,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Result<Vec<File>, EvidenceError> {
         after: change.after,
         low_95: change.low,
         high_95: change.high,
+        detail: &change.detail,
     });
     let alarms = facts.alarms.iter().map(|event| AlarmRow {
         time: utc(event.unix_ns),

@@ -59,6 +59,7 @@ fn watcher(folder: &tempfile::TempDir, near: &str) -> (Store, RunId) {
     let change = WatchChange {
         metric: "p50".to_owned(),
         found_unix_ns: 9,
+        detail: "12 hops before, 13 hops after".to_owned(),
         ..WatchChange::default()
     };
     store.put_watch_change(path, &change).unwrap();

@@ -86,6 +86,7 @@ fn changes_come_back_in_order() {
         after: 51e6,
         low: 50.5e6,
         high: 51.5e6,
+        detail: "12 hops before, 13 hops after".to_owned(),
     };
     for (metric, found) in [("p90", 200), ("p50", 200), ("p50", 100), ("p50", 100)] {
         store.put_watch_change(path, &change(metric, found)).unwrap();

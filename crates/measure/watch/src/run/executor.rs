@@ -1,20 +1,22 @@
 //! Runs one test over the measurements of `weir-measure`, on a thread of its own. It must not know when tests start.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use weir_measure::flows::{self as flow_tests, FlowsSummary};
+use weir_measure::path_mtu::{self, MtuSummary};
 use weir_measure::rtt::{self, stamp};
 use weir_measure::survey::{Survey, run_step};
-use weir_measure::{AgentAddress, Family, MeasureError, Session, Sink, Stop};
+use weir_measure::{AgentAddress, ClockEstimate, Family, MeasureError, Session, Sink, Stop};
 use weir_net::clock;
 use weir_record::Record;
 use weir_results::{NewRun, Outcome, Recorder, RunId, Store, StoreError, Writer};
 
 use super::{Watcher, owned};
+use crate::change::Tested;
 use crate::config::{Config, Host};
-use crate::flows::FlowResult;
+use crate::flows::{FlowResult, searched, tested};
 use crate::gather::Gather;
 use crate::plan::{flows_plan, survey_limits};
 use crate::schedule::{Kind, Task};
@@ -31,6 +33,8 @@ pub(super) struct Done {
     pub run: Option<RunId>,
     /// What became of each flow of a flow test that ran to its end.
     pub flows: Vec<FlowResult>,
+    /// Routes and path MTUs.
+    pub tested: Tested,
 }
 
 impl Done {
@@ -66,11 +70,18 @@ pub(super) struct Executor {
     parent: RunId,
     version: String,
     gather: Arc<Mutex<Gather>>,
+    searches_mtu: bool,
     stop: Stop,
 }
 
 /// Leaves RTT packets in open cells.
 struct IntoCells(Arc<Mutex<Gather>>);
+
+impl IntoCells {
+    fn gather(&self) -> MutexGuard<'_, Gather> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Sink for IntoCells {
     fn wants_host_counters(&self) -> bool {
@@ -87,8 +98,12 @@ impl Sink for IntoCells {
 
     fn record(&self, record: Record) {
         if let Record::RttPacket(packet) = record {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).add(&packet);
+            self.gather().add(&packet);
         }
+    }
+
+    fn clock(&self, estimate: ClockEstimate) {
+        self.gather().set_clock(estimate);
     }
 }
 
@@ -116,7 +131,7 @@ impl Executor {
         task: Task,
         until_ns: u64,
         parent: RunId,
-        gather: Arc<Mutex<Gather>>,
+        (gather, searches_mtu): (Arc<Mutex<Gather>>, bool),
         stop: Stop,
     ) -> Self {
         let config = &watcher.config;
@@ -130,6 +145,7 @@ impl Executor {
             parent,
             version: watcher.version.to_owned(),
             gather,
+            searches_mtu,
             stop,
         }
     }
@@ -177,33 +193,45 @@ impl Executor {
         let mut session = self.session()?;
         let plan = flows_plan(&kind);
         let stop = self.stop.clone();
-        let (run, summary) = self.stored(
+        let (run, (summary, tested)) = self.stored(
             "flows",
             json(&plan),
             self.parent,
             &json(&session.remote_host),
             |sink| {
+                let mtu = self.path_mtu(&mut session, sink)?;
                 let summary = flow_tests::run(&mut session, &plan, u64::MAX, sink, &stop)?;
-                let mut found = json(&summary);
-                if let Value::Object(fields) = &mut found {
-                    fields.insert("ends".to_owned(), json(&summary.ends));
-                }
-                Ok((found, summary))
+                let tested = tested(&summary, mtu.as_ref());
+                let more = [("ends", json(&summary.ends)), ("tested", json(&tested))];
+                Ok((with(json(&summary), more), (summary, tested)))
             },
         )?;
         let failure = summary.aborted().map(|error| error.to_string());
         // A test that was cut says too little of its flows.
         let is_whole = failure.is_none() && !self.stop.is_set();
-        let flows = if is_whole {
-            flow_results(&summary)
+        let (flows, tested) = if is_whole {
+            (flow_results(&summary), tested)
         } else {
-            Vec::new()
+            Default::default()
         };
         Ok(Done {
             flows,
+            tested,
             failure,
             run: Some(run),
         })
+    }
+
+    /// The path MTU, if it is to be searched; none where no packet of a size comes through.
+    fn path_mtu(&self, session: &mut Session, sink: &dyn Sink) -> Result<Option<MtuSummary>, MeasureError> {
+        if !self.searches_mtu {
+            return Ok(None);
+        }
+        match path_mtu::run(session, sink, &self.stop) {
+            Ok(found) => Ok(Some(found).filter(|_| !self.stop.is_set())),
+            Err(MeasureError::Blocked { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn survey(&mut self) -> Result<Done, TestError> {
@@ -223,17 +251,17 @@ impl Executor {
             Ok(()) if self.is_over() => (Outcome::Interrupted, None),
             Ok(()) => (Outcome::Finished, None),
         };
-        store.end_run(
-            run,
-            outcome,
-            reason.as_deref(),
-            clock::unix_ns(),
-            &json(&survey.summary()),
-        )?;
+        let summary = survey.summary();
+        // A search that was stopped says too little.
+        let mtu = summary.mtu.as_ref().filter(|_| outcome == Outcome::Finished);
+        let tested = searched(mtu);
+        let stored = with(json(&summary), [("tested", json(&tested))]);
+        store.end_run(run, outcome, reason.as_deref(), clock::unix_ns(), &stored)?;
         Ok(Done {
             failure: reason,
             run: Some(run),
-            flows: Vec::new(),
+            tested,
+            ..Done::default()
         })
     }
 
@@ -325,6 +353,14 @@ fn flow_results(summary: &FlowsSummary) -> Vec<FlowResult> {
         })
     });
     each.collect()
+}
+
+/// An object with further fields.
+fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.extend(more.map(|(key, value)| (key.to_owned(), value)));
+    }
+    object
 }
 
 /// A value as stored: plain data always serialises; null would leave the column empty.

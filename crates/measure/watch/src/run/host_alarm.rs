@@ -85,6 +85,23 @@ impl HostAlarm {
     }
 }
 
+/// The event of a clock that was set on the host `here`.
+pub(super) fn clock_was_set(now_ns: u64, here: &str, disturbed: Disturbed) -> Option<Event> {
+    let Cause::Clock(set_ns) = disturbed.cause else {
+        return None;
+    };
+    let way = if set_ns < 0 { "back" } else { "ahead" };
+    let by = format_duration(set_ns.unsigned_abs());
+    let what = format!("{here}: the clock of this host was set {way} by {by}; this second is left out");
+    Some(Event::of_path(
+        now_ns,
+        What::Clock,
+        State::Happened,
+        (here, ""),
+        what,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,8 @@ use crate::rare;
 
 /// Time until all packets of a second are settled, seconds: the longest timeout is bounded by the check of the file.
 const SETTLE_S: u64 = 8;
+/// A clock that was set back by more begins minutes again, seconds; with less, the next minute is waited for.
+const SET_BACK_S: u64 = 120;
 /// Cells that wait for the store at most: an hour of 50 paths.
 const MOST_WAITING: usize = 180_000;
 /// Events and counts that wait for the store at most.
@@ -32,6 +34,7 @@ pub(super) struct Keeper {
     waiting: Vec<(PathId, WatchCell)>,
     events: Vec<(PathId, WatchEvent)>,
     counts: Vec<(PathId, WatchCount)>,
+    changes: Vec<(PathId, WatchChange)>,
     excluded: Vec<WatchExcluded>,
     /// The problem that was said last.
     failing: Option<String>,
@@ -90,14 +93,25 @@ impl Keeper {
         }
     }
 
+    /// Takes changes of a path that no minute shows.
+    pub fn change(&mut self, path: PathId, changes: Vec<WatchChange>) {
+        match self.changes.len() < MOST_EVENTS {
+            true => self
+                .changes
+                .extend(changes.into_iter().map(|change| (path, change))),
+            false => self.dropped += changes.len() as u64,
+        }
+    }
+
     /// Takes seconds in which this host was disturbed.
     pub fn exclude(&mut self, seconds: impl Iterator<Item = WatchExcluded>) {
         let room = MOST_EVENTS.saturating_sub(self.excluded.len());
         self.excluded.extend(seconds.take(room));
     }
 
-    /// Takes the cells of a path that have changed.
-    pub fn gather(&mut self, path: &Path) {
+    /// Takes the cells of a path that have changed, with what is stored of those that are measured again.
+    pub fn gather(&mut self, store: &Store, path: &Path, now_ns: u64) {
+        self.note(now_ns, join_stored(store, path).err());
         let cells = path.open_cells().take();
         self.waiting.extend(cells.into_iter().map(|cell| (path.id, cell)));
         let too_many = self.waiting.len().saturating_sub(MOST_WAITING);
@@ -130,6 +144,11 @@ impl Keeper {
             store.put_watch_excluded(near, &self.excluded)?;
             self.excluded.clear();
         }
+        // Before their test: after a kill in between they are found again.
+        while let Some((path, change)) = self.changes.last() {
+            store.put_watch_change(*path, change)?;
+            self.changes.pop();
+        }
         if !self.events.is_empty() || !self.counts.is_empty() {
             store.put_watch_events(&self.events, &self.counts)?;
             self.events.clear();
@@ -151,6 +170,9 @@ impl Keeper {
         let now_s = now_ns / 1_000_000_000;
         let until_s = now_s.saturating_sub(SETTLE_S) / 60 * 60;
         if until_s <= path.seen_until_s {
+            if until_s + SET_BACK_S < path.seen_until_s {
+                path.set_back(until_s);
+            }
             return Vec::new();
         }
         let summed = minutes(store, path, until_s);
@@ -173,6 +195,16 @@ impl Keeper {
         });
         self.note(now_ns, tidied.err());
     }
+}
+
+/// Adds what is stored of the seconds that are measured again, since the clock was set back.
+fn join_stored(store: &Store, path: &Path) -> Result<(), StoreError> {
+    let again = path.open_cells().again();
+    for start_s in again {
+        let stored = store.watch_cells(path.id, Span::Second, start_s, start_s + 1)?;
+        path.open_cells().join(start_s, stored.first());
+    }
+    Ok(())
 }
 
 /// Deletes a part of what exceeds its age.
@@ -266,7 +298,8 @@ fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, S
     Ok(changes.chain(events).collect())
 }
 
-fn row(change: &Change) -> WatchChange {
+/// A change as it is stored.
+pub(super) fn row(change: &Change) -> WatchChange {
     WatchChange {
         metric: change.metric.as_str().to_owned(),
         since_unix_ns: change.since_ns,
@@ -275,6 +308,7 @@ fn row(change: &Change) -> WatchChange {
         after: change.after,
         low: change.interval.0,
         high: change.interval.1,
+        detail: change.detail.clone(),
     }
 }
 

@@ -106,6 +106,65 @@ fn minutes_and_hours_are_sums_and_a_step_is_found_whatever_is_killed() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_loses_no_packet_and_holds_up_no_alarm() {
+    use weir_record::RttPacket;
+
+    const RUN_S: u64 = 40 * 60;
+    /// After half an hour it is set back by 20 minutes, and the path is slow from then on.
+    const SET_AT_S: u64 = 30 * 60;
+    const BACK_S: u64 = 20 * 60;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("weir.db")).unwrap();
+    let hosts = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let rule = "[[rule]]\nname = \"slow\"\nmetric = \"p90\"\nabove = \"60ms\"\nfor = \"1min\"\n";
+    let config = crate::config::read(&format!("{hosts}{rule}"), None).unwrap();
+    let mut path = Path::open(&store, &config, (0, config.pairs[0]), START_S * 1_000_000_000).unwrap();
+    let (mut keeper, mut alarms) = (Keeper::default(), Vec::new());
+    for passed_s in 0..RUN_S {
+        let is_set = passed_s >= SET_AT_S;
+        let now_s = START_S + passed_s - if is_set { BACK_S } else { 0 };
+        for packet in 0..4 {
+            path.open_cells().add(&RttPacket {
+                sent_unix_ns: now_s * 1_000_000_000 + packet,
+                rtt_ns: Some(if is_set { 80_000_000 } else { 40_000_000 }),
+                ..RttPacket::default()
+            });
+        }
+        let now_ns = now_s * 1_000_000_000 + 999_999_999;
+        keeper.gather(&store, &path, now_ns);
+        keeper.store(&store, "lon", now_ns);
+        let events = keeper.roll_up(&store, &mut path, now_ns);
+        let of_rules = events.into_iter().filter(|event| event.event == What::Rule);
+        alarms.extend(of_rules.map(|event| (passed_s - SET_AT_S, event)));
+    }
+    let sent = |span| -> Vec<u64> {
+        let cells = store.watch_cells(path.id, span, 0, u64::MAX >> 1).unwrap();
+        cells.iter().map(|cell| cell.sent).collect()
+    };
+    let seconds = sent(Span::Second);
+    assert_eq!(
+        seconds.iter().sum::<u64>(),
+        4 * RUN_S,
+        "all packets of both times"
+    );
+    assert_eq!(
+        seconds.iter().filter(|sent| **sent == 8).count() as u64,
+        RUN_S - SET_AT_S
+    );
+    // Minutes of both times have both; that of now is not complete.
+    let minutes = sent(Span::Minute);
+    assert_eq!(minutes.len(), 29);
+    assert_eq!(minutes.iter().filter(|sent| **sent == 480).count(), 9);
+    let [(delay_s, alarm)] = &alarms[..] else {
+        panic!("{alarms:?}")
+    };
+    assert_eq!((alarm.subject.as_str(), alarm.state), ("slow", State::Raised));
+    assert!(*delay_s <= 120, "{delay_s} s");
+    let evidence = alarm.evidence.as_ref().unwrap();
+    assert!(evidence.since_unix_ns <= evidence.until_unix_ns, "{evidence:?}");
+}
+
+#[test]
 fn what_is_too_old_or_too_much_is_deleted_and_the_last_day_stays() {
     use weir_results::{NewRun, Outcome};
     use weir_units::{ByteCount, TimeSpan};

@@ -9,6 +9,8 @@ mod executor;
 mod exports;
 mod host_alarm;
 mod keeper;
+#[cfg(test)]
+mod kept_tests;
 mod lock;
 mod metrics;
 mod outbox;
@@ -130,6 +132,7 @@ struct Running<'a> {
     paths: Vec<Path>,
     /// Number of the configuration.
     generation: u64,
+    /// Each with the time by which it is to be over, monotonic nanoseconds: no step of the clock ends it.
     tests: BTreeMap<Task, (Stop, u64)>,
     ended: (Sender<Ended>, Receiver<Ended>),
     outbox: Outbox,
@@ -235,14 +238,14 @@ impl Running<'_> {
             if self.watcher.reload.swap(false, Ordering::Relaxed) {
                 self.read_again();
             }
-            let now_ns = clock::unix_ns();
+            let (now_ns, monotonic_ns) = (clock::unix_ns(), clock::monotonic_ns());
             for start in self.schedule.wake(now_ns) {
                 self.start(start);
             }
             for (task, (end, until_ns)) in &self.tests {
                 // RTT tests end by themselves and then wait for their last packets; the time of others belongs to the next.
                 let patience_ns = if task.kind == Kind::Rtt { PATIENCE_NS } else { 0 };
-                if now_ns > until_ns.saturating_add(patience_ns) {
+                if monotonic_ns > until_ns.saturating_add(patience_ns) {
                     end.set();
                 }
             }
@@ -287,12 +290,17 @@ impl Running<'_> {
     }
 
     fn start(&mut self, Start { task, until_ns }: Start) {
-        let Some(path) = self.paths.iter().find(|path| path.pair == task.pair) else {
+        let Some(path) = self.paths.iter_mut().find(|path| path.pair == task.pair) else {
             return;
         };
+        let now_ns = clock::unix_ns();
+        let searches_mtu = path.starts_search(now_ns, task, self.watcher.config.flows);
+        let of_path = (path.gather.clone(), searches_mtu);
         let stop = Stop::default();
-        self.tests.insert(task, (stop.clone(), until_ns));
-        let executor = Executor::new(self.watcher, task, until_ns, self.run, path.gather.clone(), stop);
+        let left_ns = until_ns.saturating_sub(now_ns);
+        let over_ns = clock::monotonic_ns().saturating_add(left_ns);
+        self.tests.insert(task, (stop.clone(), over_ns));
+        let executor = Executor::new(self.watcher, task, until_ns, self.run, of_path, stop);
         let (ended, generation) = (self.ended.0.clone(), self.generation);
         let spawned = std::thread::Builder::new()
             .name("watch-test".into())
@@ -345,10 +353,22 @@ impl Running<'_> {
             let (found, counts) = path.take_flows(&self.store, (now_ns, every_ns), &done);
             events.extend(found);
             self.keeper.count(path.id, counts);
+            let changes = path.take_tested(now_ns, &done);
+            events.extend(
+                changes
+                    .iter()
+                    .map(|change| Event::of_change(path.names(), change)),
+            );
+            self.keeper.change(path.id, changes);
         }
         for mut event in events {
             event.run_id = done.run.map(|run| run.0);
             self.report(event);
+        }
+        if done.run.is_some() {
+            // What was reported of a test is not found and reported again after a kill.
+            let here = self.watcher.config.here_name().to_owned();
+            self.keeper.store(&self.store, &here, now_ns);
         }
     }
 
@@ -377,7 +397,7 @@ impl Running<'_> {
         self.keeper.note(now_ns, beat.err());
         let mut events = self.exclude(now_ns);
         for path in &mut self.paths {
-            self.keeper.gather(path);
+            self.keeper.gather(&self.store, path, now_ns);
         }
         let here = self.watcher.config.here_name().to_owned();
         self.keeper.store(&self.store, &here, now_ns);
@@ -409,17 +429,20 @@ impl Running<'_> {
         }
     }
 
-    /// Takes what disturbed this host; an alarm if that is much.
+    /// Takes what disturbed this host; an event if its clock was set, an alarm if there is much.
     fn exclude(&mut self, now_ns: u64) -> Vec<Event> {
+        let here = self.watcher.config.here_name();
+        let mut events = Vec::new();
         for disturbed in self.own_host.take() {
+            events.extend(host_alarm::clock_was_set(now_ns, here, disturbed));
             if disturbed.breaks_silence() {
                 self.paths.iter_mut().for_each(|path| path.disturbed(now_ns));
             }
             self.host_alarm.add(disturbed);
             self.keeper.exclude(disturbed.seconds());
         }
-        let here = self.watcher.config.here_name();
-        self.host_alarm.observe(now_ns, here).into_iter().collect()
+        events.extend(self.host_alarm.observe(now_ns, here));
+        events
     }
 
     fn end_tests(&mut self) {

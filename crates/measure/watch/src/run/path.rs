@@ -4,26 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_alarm::{Alarm, Change as Turn, Hold};
-use weir_record::{WatchCount, WatchEvent};
+use weir_record::{WatchChange, WatchCount, WatchEvent};
 use weir_results::{PathId, Span, Store, StoreError};
 use weir_units::format_duration;
 
 use super::executor::Done;
+use super::keeper::row;
 use super::rules::Rules;
-use crate::change::{Sensitivity, Watch};
-use crate::config::{Config, Pair};
+use crate::change::{Sensitivity, TestWatch, Watch};
+use crate::config::{Config, FlowsKind, Pair};
 use crate::event::{Event, Evidence, State, What};
 use crate::flows::Flows;
 use crate::gather::{Gather, minute};
 use crate::rare::{RATE_DAYS, Rare, Rate};
+use crate::schedule::{Kind, Task};
+use crate::searches::Searches;
 
 /// Minutes of the past from which the state of change points is made: a day.
 const PAST_S: u64 = 86_400;
+/// Surveys of a mesh keep out of each other's way if clocks differ by less, nanoseconds.
+const CLOCKS_APART_NS: u64 = 60_000_000_000;
 const HOLD: Hold = Hold {
     raise_ns: 0,
     clear_ns: 5_000_000_000,
 };
 
+#[derive(Debug)]
 pub(super) struct Path {
     /// Position in the configuration.
     pub pair: usize,
@@ -43,11 +49,15 @@ pub(super) struct Path {
     pub last_failure: Option<String>,
     /// Changes found so far, by metric.
     pub changes: BTreeMap<String, u64>,
+    /// Change points of routes and path MTUs, up to the last test.
+    tests: TestWatch,
+    searches: Searches,
     pub flows: Flows,
     /// Flows that went dark so far.
     pub went_dark: u64,
     since_ns: u64,
     unreachable: Alarm,
+    clocks_apart: Alarm,
 }
 
 impl Path {
@@ -72,7 +82,15 @@ impl Path {
             replayed.extend(events.map(|event| (event.subject.clone(), event)));
         }
         let last_hour = store.last_watch_cell(id, Span::Hour)?;
+        let last_second = store.last_watch_cell(id, Span::Second)?;
         let past = store.watch_events(id, now_ns.saturating_sub(PAST_S * 1_000_000_000), u64::MAX)?;
+        let mut tests = TestWatch::new(Sensitivity::default());
+        for (unix_ns, tested) in store.watch_tested(id, now_ns.saturating_sub(PAST_S * 1_000_000_000))? {
+            // A test of another version says nothing.
+            if let Ok(tested) = serde_json::from_value(tested) {
+                tests.push(unix_ns, &tested);
+            }
+        }
         let mut standing: BTreeSet<String> = BTreeSet::new();
         for event in past
             .into_iter()
@@ -92,14 +110,17 @@ impl Path {
             went_dark: 0,
             from: from.clone(),
             to: to.clone(),
-            gather: Arc::default(),
+            gather: Arc::new(Mutex::new(Gather::after(last_second))),
             watch,
             seen_until_s: until_s,
             hours_until_s: last_hour.map_or(0, |start| start + 3_600),
             last_failure: None,
             changes: BTreeMap::new(),
+            tests,
+            searches: Searches::default(),
             since_ns: now_ns,
             unreachable: Alarm::default(),
+            clocks_apart: Alarm::default(),
         })
     }
 
@@ -258,6 +279,24 @@ impl Path {
         (events, vec![count])
     }
 
+    /// Whether a test that starts now searches the path MTU, which then counts.
+    pub fn starts_search(&mut self, now_ns: u64, task: Task, flows: Option<FlowsKind>) -> bool {
+        let every_ns = flows
+            .filter(|_| task.kind == Kind::Flows)
+            .map(|flows| flows.mtu_every_ns);
+        let in_doubt = self.tests.is_mtu_in_doubt();
+        every_ns.is_some_and(|every_ns| self.searches.start(now_ns, every_ns, in_doubt))
+    }
+
+    /// Takes what a test found of routes and path MTUs: what has changed.
+    pub fn take_tested(&mut self, now_ns: u64, done: &Done) -> Vec<WatchChange> {
+        let changes: Vec<WatchChange> = self.tests.push(now_ns, &done.tested).iter().map(row).collect();
+        for change in &changes {
+            *self.changes.entry(change.metric.clone()).or_default() += 1;
+        }
+        changes
+    }
+
     /// The rate of an event over the last days, with a count that is not stored yet; none where the store cannot be read.
     fn rate(&self, store: &Store, now_ns: u64, more: &WatchCount) -> Option<Rate> {
         let from_s = (now_ns / 1_000_000_000).saturating_sub(RATE_DAYS * PAST_S);
@@ -279,7 +318,39 @@ impl Path {
             _ => Vec::new(),
         };
         events.extend(turn.map(|turn| self.turned(now_ns, turn, silence)));
+        events.extend(self.compare_clocks(now_ns));
         (events, counts)
+    }
+
+    /// Raises or clears the alarm of clocks that are far apart.
+    fn compare_clocks(&mut self, now_ns: u64) -> Option<Event> {
+        let clock = self.open_cells().clock()?;
+        let apart_ns = clock.offset_ns.unsigned_abs();
+        let holds = apart_ns.saturating_sub(clock.uncertainty_ns) > CLOCKS_APART_NS;
+        let turn = self.clocks_apart.observe(now_ns, HOLD, holds)?;
+        let (from, to) = self.names();
+        let side = if clock.offset_ns < 0 { "behind" } else { "ahead of" };
+        let (state, what) = match turn {
+            Turn::Raised => (
+                State::Raised,
+                format!(
+                    "the clock of {to} is {} {side} that of {from}; set both by NTP, or surveys of this mesh may overlap",
+                    format_duration(apart_ns)
+                ),
+            ),
+            Turn::Cleared(_) => (
+                State::Cleared,
+                format!("the clocks of {from} and {to} agree to within a minute again"),
+            ),
+        };
+        let detail = format!("{from} to {to}: {what}");
+        Some(Event::of_path(now_ns, What::Clock, state, (from, to), detail))
+    }
+
+    /// The clock was set back: minutes are summed again from `until_s` on (Unix seconds), and hours from theirs.
+    pub fn set_back(&mut self, until_s: u64) {
+        self.seen_until_s = until_s;
+        self.hours_until_s = self.hours_until_s.min(until_s / 3_600 * 3_600);
     }
 
     fn turned(&self, now_ns: u64, turn: Turn, (silent_ns, most_silent_ns): (u64, u64)) -> Event {

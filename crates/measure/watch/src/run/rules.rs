@@ -100,7 +100,8 @@ impl Ruled {
             clear_ns: self.rule.clear_ns,
         };
         let goes_on = self.since_ns.is_some() && holds;
-        self.since_ns = holds.then(|| self.since_ns.unwrap_or(start_ns));
+        // Not later, if the clock was set back.
+        self.since_ns = holds.then(|| self.since_ns.map_or(start_ns, |since_ns| since_ns.min(start_ns)));
         let at_start = if goes_on {
             None
         } else {

@@ -108,6 +108,7 @@ fn fill(store: &Store, path: PathId, (near, far): (&str, &str), test: i64) {
             after: 21e6,
             low: 20.9e6,
             high: 21.1e6,
+            ..WatchChange::default()
         };
         store.put_watch_change(path, &change).unwrap();
     }

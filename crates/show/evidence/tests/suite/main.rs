@@ -51,6 +51,7 @@ fn store(folder: &Path) -> Store {
         after: 30e6,
         low: 29.5e6,
         high: 30.5e6,
+        ..WatchChange::default()
     };
     store.put_watch_change(path, &change).unwrap();
     // Another path, on which nothing changes.

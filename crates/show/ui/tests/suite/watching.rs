@@ -47,6 +47,7 @@ fn watched() -> Sample {
             after: 10e6,
             low: 9.9e6,
             high: 10.1e6,
+            ..WatchChange::default()
         };
         sample.store.put_watch_change(path, &change).unwrap();
         let event = WatchEvent {
