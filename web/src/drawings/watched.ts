@@ -94,12 +94,20 @@ const MOMENTS: StatesSpec["momentLooks"] = {
   p90: { colour: C.purple, shape: "triangle" },
   loss: { colour: C.red, shape: "square" },
   hops: { colour: C.blue, shape: "circle" },
+  routes_forward: { colour: C.blue, shape: "triangle" },
+  routes_reverse: { colour: C.blue, shape: "diamond" },
+  mtu_forward: { colour: C.green, shape: "triangle" },
+  mtu_reverse: { colour: C.green, shape: "diamond" },
 };
 const METRICS: Record<string, string> = {
   p50: "P50 changed",
   p90: "P90 changed",
   loss: "loss changed",
   hops: "hops changed",
+  routes_forward: "forward routes changed",
+  routes_reverse: "reverse routes changed",
+  mtu_forward: "forward path MTU changed",
+  mtu_reverse: "reverse path MTU changed",
 };
 
 interface Alarm {
