@@ -5,16 +5,19 @@ pub mod plan;
 use std::path::Path;
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 use crate::args::{GlobalOptions, LabPacingArgs};
 use crate::units::format_duration;
 use weir_lab::pacing::{
-    Collected, Event, NetworkBench, Scenario, Trial, TrialFigures, in_order, named, scenarios, takes_ns,
-    write_title,
+    Collected, Event, NetworkBench, Scenario, Summary, Trial, TrialFigures, in_order, named, scenarios,
+    takes_ns, write_title,
 };
 use weir_measure::Sink;
 use weir_net::confine::{MemoryFolder, show_own_processes};
 use weir_net::host::HostFacts;
 use weir_net::signals::Signals;
+use weir_population::{Check, CheckedFigure};
 use weir_units::TimeSpan;
 
 use super::supervise::{self, PASSED_ON};
@@ -41,7 +44,7 @@ pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Fai
     let _ = show_own_processes();
     let signals = Signals::take(&PASSED_ON)
         .map_err(|error| Failure::environment(format!("cannot handle signals: {error}")))?;
-    measure(&scenario, args, global, &signals, notes).map(|()| ExitCode::SUCCESS)
+    measure(&scenario, args.max_lateness, global, &signals, notes, None).map(|()| ExitCode::SUCCESS)
 }
 
 fn show(name: &str, global: &GlobalOptions) -> Result<(), Failure> {
@@ -51,16 +54,26 @@ fn show(name: &str, global: &GlobalOptions) -> Result<(), Failure> {
     }
 }
 
-/// Runs all trials, stores them, and prints the comparison.
-fn measure(
+/// The comparison, and what the model of a population says beside it.
+#[derive(Serialize)]
+struct Measured<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Vec<CheckedFigure>>,
+}
+
+/// Runs all trials, stores them, and prints the comparison; with `check`, beside the model.
+pub fn measure(
     scenario: &Scenario,
-    args: &LabPacingArgs,
+    max_lateness: TimeSpan,
     global: &GlobalOptions,
     signals: &Signals,
     mut notes: Vec<String>,
+    check: Option<&Check>,
 ) -> Result<(), Failure> {
     let store = RunStore::open(&global.db)?;
-    let parameters = plan::parameters(scenario, args.max_lateness);
+    let parameters = plan::parameters(scenario, max_lateness);
     let kept = store.begin(
         &new_run("pacing", &scenario.name, &parameters, &HostFacts::read(None)),
         "lab",
@@ -68,22 +81,20 @@ fn measure(
     )?;
     let id = kept.id();
     let mut collected = Collected::default();
-    let done = all_trials(
-        scenario,
-        args.max_lateness,
-        global,
-        signals,
-        &kept,
-        &mut collected,
-    );
+    let done = all_trials(scenario, max_lateness, global, signals, &kept, &mut collected);
     let end = match &done {
         Ok(true) => Ended::finished(),
         Ok(false) => Ended::interrupted(),
         Err(failure) => Ended::failed(&failure.message),
     };
     let outcome = end.outcome();
-    let summary = collected.summary(scenario);
-    let kept = kept.finish(&end, &stored(&summary));
+    let summary = &collected.summary(scenario);
+    let checked = check
+        .map(|check| check.beside(summary))
+        .transpose()
+        .map_err(|error| Failure::environment(error.to_string()))?;
+    let measured = Measured { summary, checked };
+    let kept = kept.finish(&end, &stored(&measured));
     if let Err(failure) = done {
         return Err(Failure {
             message: format!(
@@ -97,12 +108,15 @@ fn measure(
     notes.extend(collected.notes());
     notes.extend(kept.as_ref().map(Stored::notes).unwrap_or_default());
     let printed = StoredResult::new(&store, id, "pacing", outcome, &notes);
-    printed.print(global.json, &summary, || tables::pacing(&summary.comparisons))?;
+    printed.print(global.json, &measured, || match &measured.checked {
+        Some(checked) => tables::tune_check(checked),
+        None => tables::pacing(&summary.comparisons),
+    })?;
     kept.map(|_| ())
 }
 
 /// Makes all trials; false if it was interrupted.
-pub fn all_trials(
+fn all_trials(
     scenario: &Scenario,
     max_lateness: TimeSpan,
     global: &GlobalOptions,
