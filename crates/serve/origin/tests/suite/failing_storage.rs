@@ -11,8 +11,9 @@ const LENGTH: usize = 400_000;
 
 /// A server with one object: the first read of it ends in the middle, `then` says how, and the rest is asked for again.
 fn fails_in_the_middle(then: Act, again: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Served {
+    let whole = object(LENGTH);
     let storage = Misbehaving::start(move |asked| {
-        let (head, body) = right(asked, &object(LENGTH), A);
+        let (head, body) = right(asked, &whole, A);
         match asked.number {
             // What there is.
             0 => vec![Act::Send(head)],
@@ -21,8 +22,9 @@ fn fails_in_the_middle(then: Act, again: impl Fn(&Asked) -> Vec<Act> + Send + Sy
         }
     });
     let mut config = config(&storage.url());
-    config.patience.answer = Duration::from_millis(500);
-    config.patience.stall = Duration::from_millis(500);
+    // Long enough for a storage that is held up, too.
+    config.patience.answer = Duration::from_secs(3);
+    config.patience.stall = Duration::from_secs(3);
     Served::start(&config)
 }
 
