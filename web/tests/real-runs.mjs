@@ -157,6 +157,8 @@ async function endedBy(signal, name, address) {
     "-q",
   ]);
   const rows = () => {
+    // The file is there before its tables are.
+    if (value(database, "SELECT count(*) FROM sqlite_master WHERE name = 'flow_seconds'") === 0) return 0;
     const id = find(name, "flows");
     return id ? value(database, `SELECT count(*) FROM flow_seconds WHERE run_id = ${id}`) : 0;
   };
