@@ -274,7 +274,8 @@ fn who_is_slow_to_ask_or_asks_for_too_long_is_cut_off() {
 
 #[test]
 fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
-    let storage = Misbehaving::start(|asked| answer(asked, &object(64 << 20), A));
+    let whole = object(64 << 20);
+    let storage = Misbehaving::start(move |asked| answer(asked, &whole, A));
     let mut config = config(&storage.url());
     config.limits.stalled = Duration::from_secs(1);
     let served = Served::start(&config);
