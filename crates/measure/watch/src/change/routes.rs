@@ -109,7 +109,7 @@ impl Known {
 
 /// What is tested of a route.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tested {
+struct RouteTest {
     new: Sum,
     gone: Sum,
     /// Bounds of its known share, and for how many further tests they hold.
@@ -122,7 +122,7 @@ struct Tested {
 pub(super) struct RouteWatch {
     threshold: f64,
     known: Known,
-    routes: BTreeMap<u32, Tested>,
+    routes: BTreeMap<u32, RouteTest>,
     /// The last tests: end and flows.
     recent: VecDeque<(u64, Hops)>,
     /// Of those, the last ones that are not known yet: they may be of a change.
@@ -201,7 +201,7 @@ impl RouteWatch {
     }
 }
 
-impl Tested {
+impl RouteTest {
     /// Takes the flows on it, of all; the sum that reaches the threshold.
     fn add(&mut self, counts: (u64, u64), threshold: f64) -> Option<Sum> {
         let (low, high) = self.share;
