@@ -98,12 +98,12 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     if plain.is_empty() {
         plain = steps.unlimited().filter(counts).collect();
     }
-    let of_process = |tests: &[&Step]| process(tests).as_ref().and_then(loss_process::find);
-    findings.extend(of_process(&plain));
+    let of_process = |tests: &[&Step], pattern| loss_process::find(&process(tests)?, pattern);
+    findings.extend(of_process(&plain, steps.pattern));
     if plain.is_empty() {
         let below: Vec<&Step> = steps.below_limit().filter(counts).collect();
         // That slower tests lose nothing is what the limit's finding says.
-        findings.extend(of_process(&below).filter(|finding| finding.severity > Severity::Information));
+        findings.extend(of_process(&below, None).filter(|finding| finding.severity > Severity::Information));
     }
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));

@@ -7,6 +7,7 @@ use weir_units::{format_count, format_percent};
 use crate::analysis::joint::Expected;
 use crate::analysis::{RateDrop, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
+use crate::findings::loss_pattern;
 use crate::words::{rows_of, way};
 
 /// More than this share without an explanation is what a diagnosis begins with.
@@ -71,8 +72,9 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
         FindingName::Congestion,
         FindingName::FiveTupleIgnored,
     ];
-    // Routes that lose unequally and a loss that grows with the flows say more of the same packets than a process does.
-    let process = |finding: &&Finding| finding.name == FindingName::LossProcess;
+    // Routes that lose unequally and a loss that grows with the flows say more of the same packets than a process does, and no
+    // process of a path has a pattern.
+    let process = |finding: &&Finding| finding.name == FindingName::LossProcess && steps.pattern.is_none();
     let everywhere = found(&[FindingName::RouteLoss])
         .or_else(|| found(&[FindingName::EcnDropped]))
         .or_else(|| found(&[FindingName::FiveTupleIgnored]))
@@ -165,8 +167,9 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
     if explained.unexplained <= MUCH || packets < LEAST {
         return None;
     }
+    let of_pattern = |causes: &Causes| steps.pattern.map_or(0.0, |_| causes.everywhere);
     let (step, most) = of_steps(steps)
-        .map(|(step, causes)| (step, causes.unexplained))
+        .map(|(step, causes)| (step, causes.unexplained + of_pattern(&causes)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let test = step.test;
     let share = format_percent(explained.unexplained);
@@ -183,8 +186,9 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
         ),
         sentence: format!(
             "{share} of {lost} lost packets have no explanation{}: no limit, no length, no outage, no host and no steady loss \
-             accounts for them. The test of {place} has the most.",
-            way(explained.direction)
+             accounts for them. The test of {place} has the most.{}",
+            way(explained.direction),
+            steps.pattern.map_or_else(String::new, |pattern| format!(" {}", loss_pattern::reason(pattern)))
         ),
         evidence: vec![
             Evidence::of(
@@ -199,12 +203,12 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
             rows_of(test.run, test.direction)
         ),
         confidence: Confidence::by_count(
-            "lost packets beyond three standard deviations of what all findings together predict for each test",
+            "lost packets beyond three standard deviations of what all findings together predict for each test, and those with a pattern",
             0.95,
         ),
-        action: format!(
+        action: steps.pattern.map_or_else(|| format!(
             "Do not trust a single cause yet. Repeat 'weir flows --flows {flows} --length {payload} --for 1min' at different \
              times and at half the rate: loss that comes and goes has another cause than loss that stays or varies with the rate."
-        ),
+        ), loss_pattern::action),
     })
 }

@@ -6,7 +6,7 @@ use weir_measure::survey::Step;
 use weir_results::Direction;
 use weir_simulate::judgement::{OutsideAnswer, answer_to_outside};
 use weir_simulate::networks::{Fault, Network, Outside, draw_apart, draw_outside};
-use weir_simulate::{Observed, StepTruth, observe};
+use weir_simulate::{Middlebox, Observed, StepTruth, observe};
 use weir_stats::{Counters as _, LinkDrops};
 
 use crate::paths::forward;
@@ -225,6 +225,42 @@ fn an_outage_darkens_its_test_alone() {
     let expected = lasts_ns as f64 / met.plan.duration_ns as f64;
     // A burst of the sender more or less, of tens in a test.
     assert!((share - expected).abs() < 0.1, "{share} {expected}");
+}
+
+/// The answer to a network with a cause outside the model, and what is said of its lost packets.
+fn answered(is: fn(&Network) -> bool) -> (OutsideAnswer, String) {
+    let network = (0..1000)
+        .map(|number| draw_outside(5, number))
+        .find(|network| is(network) && is_cheap(network));
+    let observed = observed(&network.expect("a network with the cause"));
+    let (_, answer) = answer_to_outside(&observed).expect("an answer");
+    let findings = observed.diagnosis.findings.iter();
+    let said: Vec<&str> = findings.map(|finding| finding.sentence.as_str()).collect();
+    (answer, said.join("\n"))
+}
+
+#[test]
+fn loss_of_one_packet_in_a_number_is_neither_a_limit_nor_chance() {
+    // One in eight is as much as a limit takes, and as even.
+    let (answer, said) =
+        answered(|network| matches!(network.middlebox, Some(Middlebox::Content { mask: 7, .. })));
+    assert_eq!(answer, OutsideAnswer::Unexplained, "{said}");
+    assert!(said.contains("one in every 8. "), "{said}");
+}
+
+#[test]
+fn loss_of_what_is_overtaken_is_no_loss_process() {
+    let (answer, said) = answered(|network| {
+        matches!(
+            network.middlebox,
+            Some(Middlebox::ReplayWindow { window: 32, .. })
+        )
+    });
+    assert_eq!(answer, OutsideAnswer::Unexplained, "{said}");
+    assert!(
+        said.contains("most of them at the beginning of what is sent back to back"),
+        "{said}"
+    );
 }
 
 #[test]

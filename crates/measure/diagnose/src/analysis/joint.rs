@@ -9,6 +9,7 @@ use weir_stats::{Counted, median};
 
 use super::Step;
 use super::limits::{self, LEAST_LOSS, Limit, LimitKind, Load, Looked, Steadiness};
+use super::pattern::is_every_length_alike;
 use super::process::design_effect;
 
 /// A cause has to make the prediction better by this much (nats): above the logarithm of the number of sets that are
@@ -156,20 +157,27 @@ pub(super) fn infer(steps: &[Step], onset: Option<&LossOnset>, header_bytes: u32
 
 fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
     let mut steady = Steadiness::default();
-    let queued = limits::is_queued(looked, loads, &mut steady);
+    let is_regular = is_every_length_alike(looked.steps);
+    let queued = !is_regular && limits::is_queued(looked, loads, &mut steady);
     let suggested = Causes::suggested_by(loads);
     let mut loads = loads.to_vec();
     let try_one = |causes: Causes| {
         for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
-        let limit = limits::find(looked, &loads, &mut steady);
+        let limit = if is_regular {
+            None
+        } else {
+            limits::find(looked, &loads, &mut steady)
+        };
         let each = loads.iter().zip(spreads);
         let misfit: f64 = each
             .map(|(load, spread)| misfit(load, limit.as_ref(), spread))
             .sum();
         let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
-        let against = if queued && !limit_is_full {
+        let against = if is_regular {
+            0.0
+        } else if queued && !limit_is_full {
             DECIDED
         } else {
             steady
@@ -395,7 +403,7 @@ fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread) -> (f64, f64) 
     let middle = 0.5 * (predicted + load.loss);
     let counting = spread.bursts * middle * (1.0 - middle) / load.counted.trials.max(1) as f64;
     let rough = match limit {
-        Some(limit) if limit.kind == LimitKind::Path => FULL + load.taken_within(limit),
+        Some(limit) if limit.kind == LimitKind::Path || limit.varies() => FULL + load.taken_within(limit),
         Some(_) if taken > 0.0 => ROUGH,
         _ => 0.0,
     };

@@ -23,8 +23,12 @@ const AGREE: f64 = 0.03;
 /// The same where the other quantities differ by more than twice as much: what a policer lets through varies with the
 /// sender's bursts.
 const LOOSELY: f64 = 0.1;
-/// Another test may have passed more than the limit by this share, which is its own error.
+/// The same where the total differs by [`SWEEP`] times.
+const VARIES: f64 = 1.0;
+/// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
+/// holds: as much as the limit lets through in this time, seconds.
 const EXCEEDED: f64 = 0.01;
+const FILLED_S: f64 = 0.05;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
@@ -86,11 +90,18 @@ pub(crate) struct Limit {
     pub flows_swept: bool,
     /// Tests at several rates agree with it: loss begins between these.
     pub between: Option<(f64, f64)>,
+    /// What it lets through of bursts that are longer than those of the tests at several rates, where that is less.
+    pub of_long_bursts: Option<f64>,
 }
 
 impl Limit {
+    /// Whether it did not hold all tests at the same.
+    pub fn varies(&self) -> bool {
+        self.range.1 > (1.0 + LOOSELY) * self.range.0
+    }
+
     /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
-    /// exactly what it holds.
+    /// exactly what it holds, but where their bursts are longer than a policer's bucket: then it holds more of shorter ones.
     pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
         let Some(onset) = onset else { return self };
         let packet = f64::from(onset.length + header_bytes) / f64::from(onset.length.max(1));
@@ -101,7 +112,13 @@ impl Limit {
         };
         let (low, high) = (onset.carried.0 as f64 * each, onset.lossy.0 as f64 * each);
         let is_near = self.range.1 >= low * (1.0 - LOOSELY) && self.range.0 <= high * (1.0 + LOOSELY);
-        if is_near {
+        let lets_less = low > self.range.1 * (1.0 + LOOSELY) && self.kind != LimitKind::Path;
+        if lets_less {
+            self.of_long_bursts = Some(self.value);
+            self.value = 0.5 * (low + high);
+            self.range = (low, high);
+        }
+        if is_near || lets_less {
             self.between = Some((low, high));
         }
         self
@@ -128,6 +145,8 @@ pub(super) struct Load {
     packets: f64,
     /// Rate that was asked for, bits per second of payload.
     asked: f64,
+    /// How long it took.
+    seconds: f64,
     /// Packets lost in the network, and those sent.
     pub counted: Counted,
     /// Share of them that was lost.
@@ -180,6 +199,7 @@ impl Load {
             bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
             packets,
             asked: offered,
+            seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
             counted: loss,
             loss: loss.rate(),
             by_host,
@@ -343,8 +363,22 @@ impl<'l> Loads<'l> {
     /// Each flow got the same.
     fn flow_rate(&self) -> Option<Limit> {
         let of: Quantity = |load| load.bits / load.flows;
-        let range = self.holds_alone(of, [|load| load.packets, |load| load.bits])?;
-        (!self.queued && self.is_of_limit()).then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
+        let (fewest, most) = spread(self.limited().map(|load| load.bits));
+        // No queue that all flows share lets the more through the more of them there are.
+        let grows = most >= SWEEP as f64 * fewest;
+        if (self.queued && !grows) || !self.is_of_limit() {
+            return None;
+        }
+        if let Some(range) = self.holds_alone(of, [|load| load.packets, |load| load.bits]) {
+            return Some(self.limit(LimitKind::FlowRate, range, Some(&of)));
+        }
+        // A large bucket lets flows that send less go on for longer.
+        let range = self.holds(of, VARIES).filter(|_| grows)?;
+        let limit = self.limit(LimitKind::FlowRate, range, Some(&of));
+        Some(Limit {
+            value: range.0,
+            ..limit
+        })
     }
 
     /// As many packets came through of every length.
@@ -389,7 +423,7 @@ impl<'l> Loads<'l> {
         let range = spread(self.limited().map(&quantity));
         let exceeded = self
             .free()
-            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
+            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED + FILLED_S / load.seconds));
         (range.1 <= range.0 * (1.0 + agree) && !exceeded).then_some(range)
     }
 
@@ -409,6 +443,7 @@ impl<'l> Loads<'l> {
             queued: self.queued,
             flows_swept: most >= SWEEP as f64 * fewest,
             between: None,
+            of_long_bursts: None,
         }
     }
 }

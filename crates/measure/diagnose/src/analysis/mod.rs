@@ -6,6 +6,7 @@ mod events;
 pub(crate) mod joint;
 pub(crate) mod limits;
 mod outages;
+mod pattern;
 pub(crate) mod process;
 mod rate_drop;
 pub(crate) mod route_classes;
@@ -16,6 +17,7 @@ mod step;
 mod steps;
 
 pub(crate) use outages::Outage;
+pub(crate) use pattern::Pattern;
 pub(crate) use rate_drop::RateDrop;
 pub(crate) use step::Step;
 pub(crate) use steps::Steps;

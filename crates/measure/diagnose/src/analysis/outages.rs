@@ -11,6 +11,8 @@ const LEAST_NS: u64 = 100_000_000;
 const LEAST_PACKETS: u64 = 20;
 /// A sender sends bursts; what takes no more than so many of them may be a queue that overflows.
 const LEAST_BURSTS: u64 = 3;
+/// The flows take turns to be last of a burst: one that is cut short each time loses so often, each time for less than a round of turns.
+const LEAST_TURNS: usize = 3;
 /// Two outages are one if they share this much of the shorter one's time.
 const SHARED: f64 = 0.5;
 /// A run of random losses this likely is no outage.
@@ -112,6 +114,10 @@ fn dark_times(test: &FlowTest, flow: u16) -> Vec<DarkFlow> {
         bursts.sort_by_key(|burst| std::cmp::Reverse(burst.length));
         bursts.truncate(most);
         bursts.sort_by_key(|burst| burst.unix_ns);
+    }
+    let is_short = |burst: &&FlowBurst| burst.length < u64::from(test.plan.burst_packets());
+    if bursts.len() >= LEAST_TURNS && bursts.iter().all(is_short) {
+        return Vec::new();
     }
     let dark_lost: u64 = bursts.iter().map(|burst| burst.length).sum();
     let others = (

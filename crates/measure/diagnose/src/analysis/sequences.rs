@@ -2,6 +2,7 @@
 //! a stream that is spread over flows, a burst of one route is scattered among packets of the others; and a burst that
 //! several flows of a route share is scattered over their own sequences. Only the route's own sequence shows it whole.
 
+use weir_results::StreamBurst;
 use weir_stats::LossSequence;
 use weir_wire::Spread;
 
@@ -106,6 +107,17 @@ impl ClassPosition {
         };
         self.sequence = self.sequence.max(to);
     }
+}
+
+/// Bursts of lost packets of the stream that began while the flow of their first packet was not dark, in the order of their packets.
+pub(crate) fn undisturbed<'s>(step: &'s Step<'_>) -> impl Iterator<Item = &'s StreamBurst> {
+    let test = step.test;
+    let mut spread = Spread::new(test.plan.spread, test.flows.len() as u16, test.plan.seed);
+    let is_dark = move |burst: &&StreamBurst| {
+        let flow = spread.flow(burst.first_sequence).0;
+        !was_dark(step, flow, burst.unix_ns)
+    };
+    test.stream_bursts.iter().filter(is_dark)
 }
 
 /// The flow had an outage when this loss was noticed.

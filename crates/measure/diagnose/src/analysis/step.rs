@@ -67,6 +67,12 @@ impl<'a> Step<'a> {
         self.test.flows.len()
     }
 
+    /// Time from one burst of the sender to the next, seconds; 0 where it sent without a rate.
+    pub fn burst_seconds(&self) -> f64 {
+        let bits = f64::from(self.test.plan.burst_packets()) * f64::from(self.test.payload) * 8.0;
+        self.test.asked.map_or(0.0, |asked| bits / asked.max(1) as f64)
+    }
+
     /// Share of the lost packets that hosts dropped, 0 to 1.
     pub fn host_share(&self) -> f64 {
         self.test.summary.as_ref().map_or(0.0, |summary| {

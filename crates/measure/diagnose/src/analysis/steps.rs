@@ -10,6 +10,7 @@ use weir_stats::{Variation, median};
 use super::joint::{self, Expected, Growth, Joint, Long};
 use super::limits::Limit;
 use super::outages::Outage;
+use super::pattern::{Pattern, pattern};
 use super::step::Step;
 use crate::measured::{Measured, RttTest};
 
@@ -42,6 +43,8 @@ pub(crate) struct Steps<'a> {
     pub expected: BTreeMap<usize, Expected>,
     /// How much the loss events of a flow vary in time, in all plain steps together.
     pub variation: Variation,
+    /// What is not chance about the losses of the plain steps.
+    pub pattern: Option<Pattern>,
 }
 
 impl<'a> Steps<'a> {
@@ -88,9 +91,11 @@ impl<'a> Steps<'a> {
             long,
             expected,
             variation: Variation::default(),
+            pattern: None,
         };
         let variations = all.plain().map(|step| Variation::within(&step.events));
         all.variation = variations.fold(Variation::default(), Variation::plus);
+        all.pattern = pattern(&all.plain().collect::<Vec<_>>());
         all
     }
 

@@ -11,7 +11,7 @@ use crate::findings::window_growth::{self, Rate};
 use crate::measured::Measured;
 use crate::words::{rows_of_runs, time, way};
 
-/// Tests on a path that is full differ by more where a queue shorter than a sender's bursts cuts these.
+/// The slowest link is the limit's if it sends at no less than what came through, over this.
 const ALIKE: f64 = 1.1;
 /// Longest that a frame of media takes to send, at 24 frames a second.
 const FRAME_NS: f64 = 4.2e7;
@@ -34,7 +34,9 @@ pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
         severity: Severity::Fault,
         direction: Some(steps.direction),
         brief: limited.brief.replace("{way}", way(steps.direction)),
-        sentence: limited.sentence.replace("{way}", way(steps.direction)) + &onset_in_words(limit, steps),
+        sentence: limited.sentence.replace("{way}", way(steps.direction))
+            + &onset_in_words(limit, steps)
+            + &of_long_bursts(limit),
         evidence: evidence(limit, steps, slowest.as_ref()),
         query: query(limit, steps),
         confidence: confidence(limit),
@@ -65,6 +67,19 @@ fn onset_in_words(limit: &Limit, steps: &Steps) -> String {
     })
 }
 
+/// What is said of bursts that are longer than a bucket.
+fn of_long_bursts(limit: &Limit) -> String {
+    let let_through = limit.of_long_bursts.map(|value| match limit.kind {
+        LimitKind::PacketRate => format!("{} packets per second", format_count(value.round() as u64)),
+        _ => rate(value),
+    });
+    let_through.map_or(String::new(), |let_through| {
+        format!(
+            " Of the longer bursts of faster tests only {let_through} came through: they overflow its bucket."
+        )
+    })
+}
+
 fn rate(bits: f64) -> String {
     format_rate(bits.round().max(0.0) as u64)
 }
@@ -75,13 +90,17 @@ fn asked(step: &Step) -> f64 {
 
 fn flow_rate(limit: &Limit, first: &Step) -> Limited {
     let flows = (asked(first) / (0.8 * limit.value)).ceil().max(2.0);
+    let held = if limit.varies() {
+        format!("{} to {}", rate(limit.range.0), rate(limit.range.1))
+    } else {
+        rate(limit.value)
+    };
     Limited {
         name: FindingName::FlowRateCap,
-        brief: format!("each flow is limited to {}{{way}}", rate(limit.value)),
+        brief: format!("each flow is limited to {held}{{way}}"),
         sentence: format!(
-            "each flow is limited to {}{{way}}, headers included: with fewer flows the rest of the media is lost, with \
+            "each flow is limited to {held}{{way}}, headers included: with fewer flows the rest of the media is lost, with \
              more flows the total rate grows, and the delay shows no queue.",
-            rate(limit.value)
         ),
         action: format!("Use at least {flows:.0} flows, so that each needs at most 80 % of that."),
     }
@@ -111,7 +130,7 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Limited {
         .iter()
         .map(|index| steps.steps[*index].queueing.p99_ns)
         .fold(0.0, f64::max);
-    let varies = is_cut(limit);
+    let varies = limit.varies();
     // A sender's bursts end within a frame: what fills a queue for longer is not their length.
     let cut = varies && queue < FRAME_NS;
     let range = if varies {
@@ -212,7 +231,7 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
     // Where a short queue cuts bursts, what came through is not what the path could carry.
     let held = slowest
         .map(|rate| rate.bits)
-        .or_else(|| (!is_cut(limit)).then_some(limit.value))
+        .or_else(|| (!limit.varies()).then_some(limit.value))
         .map(|value| Evidence::in_unit("held at", value.round(), unit));
     let mut evidence: Vec<Evidence> = held.into_iter().collect();
     evidence.extend(limit.between.map(|(carried, lossy)| {
@@ -248,11 +267,6 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
         ),
     ]);
     evidence
-}
-
-/// The tests that met the limit passed too different rates for a rate to hold them.
-pub(crate) fn is_cut(limit: &Limit) -> bool {
-    limit.range.1 > ALIKE * limit.range.0
 }
 
 fn query(limit: &Limit, steps: &Steps) -> String {

@@ -3,7 +3,8 @@
 use weir_results::RunId;
 use weir_units::{format_count, format_duration, format_percent};
 
-use super::severity_of_loss;
+use super::{loss_pattern, severity_of_loss};
+use crate::analysis::Pattern;
 use crate::analysis::process::{CHANCE, Kind, LossProcess};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::words::{rows_of_runs, way};
@@ -11,40 +12,48 @@ use crate::words::{rows_of_runs, way};
 /// Upper bound of the expected number of events after none were seen, 95 % (two-sided, as all bounds here).
 const NONE_SEEN: f64 = 3.689;
 
-/// The finding.
-pub(crate) fn find(process: &LossProcess) -> Option<Finding> {
+/// The finding; losses with a pattern are no process.
+pub(crate) fn find(process: &LossProcess, pattern: Option<Pattern>) -> Option<Finding> {
     let direction = process.steps.first()?.test.direction;
     let (low, high) = process.interval;
     let bounds = format!("{} to {}", format_percent(low), format_percent(high));
     let lost = format_count(process.loss.events);
     let sent = format_count(process.loss.trials);
     let rate = format_percent(process.loss.rate());
-    let sentence = match process.kind {
-        Kind::NoneSeen => format!(
+    let of_all = format!(
+        "{rate} of packets were lost{} ({lost} of {sent}; 95 %",
+        way(direction)
+    );
+    let sentence = match (pattern, process.kind) {
+        (Some(pattern), _) => format!(
+            "{of_all}: {bounds}), {}. {}",
+            loss_pattern::brief(pattern),
+            loss_pattern::reason(pattern)
+        ),
+        (None, Kind::NoneSeen) => format!(
             "none of {sent} packets was lost{}. A loss rate of up to {} is possible (95 %). {}",
             way(direction),
             format_percent(high),
             for_millionth(process)
         ),
-        Kind::TooFew => format!(
-            "{rate} of packets were lost{} ({lost} of {sent}; 95 %: {bounds}), too few to tell single losses from bursts.",
-            way(direction)
-        ),
-        Kind::Independent => format!(
-            "{rate} of packets were lost{} ({lost} of {sent}; 95 %: {bounds}), one by one: loss is independent (no bursts).",
-            way(direction)
-        ),
-        Kind::Bursty => format!(
-            "{rate} of packets were lost{} ({lost} of {sent}; 95 %, bursts allowed for: {bounds}), in bursts: {}",
-            way(direction),
-            bursts(process)
-        ),
+        (None, Kind::TooFew) => format!("{of_all}: {bounds}), too few to tell single losses from bursts."),
+        (None, Kind::Independent) => {
+            format!("{of_all}: {bounds}), one by one: loss is independent (no bursts).")
+        }
+        (None, Kind::Bursty) => {
+            format!(
+                "{of_all}, bursts allowed for: {bounds}), in bursts: {}",
+                bursts(process)
+            )
+        }
     };
-    let brief = match process.kind {
-        Kind::NoneSeen => format!("none of {sent} packets lost{}", way(direction)),
-        Kind::TooFew => format!("{rate} of packets lost{} ({lost} of {sent})", way(direction)),
-        Kind::Independent => format!("{rate} of packets lost{}, one by one", way(direction)),
-        Kind::Bursty => format!("{rate} of packets lost{}, in bursts", way(direction)),
+    let of_all = format!("{rate} of packets lost{}", way(direction));
+    let brief = match (pattern, process.kind) {
+        (Some(pattern), _) => format!("{of_all}, {}", loss_pattern::brief(pattern)),
+        (None, Kind::NoneSeen) => format!("none of {sent} packets lost{}", way(direction)),
+        (None, Kind::TooFew) => format!("{of_all} ({lost} of {sent})"),
+        (None, Kind::Independent) => format!("{of_all}, one by one"),
+        (None, Kind::Bursty) => format!("{of_all}, in bursts"),
     };
     Some(Finding {
         name: FindingName::LossProcess,
@@ -56,10 +65,13 @@ pub(crate) fn find(process: &LossProcess) -> Option<Finding> {
         direction: Some(direction),
         brief,
         sentence,
-        evidence: evidence(process),
+        evidence: evidence(process)
+            .into_iter()
+            .chain(pattern.map(loss_pattern::evidence))
+            .collect(),
         query: query(process, direction),
-        confidence: confidence(process),
-        action: action(process.kind),
+        confidence: pattern.map_or_else(|| confidence(process), loss_pattern::confidence),
+        action: pattern.map_or_else(|| action(process.kind), loss_pattern::action),
     })
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod host_loss;
 pub(crate) mod late_sender;
 pub(crate) mod length_growth;
 pub(crate) mod limit;
+pub(crate) mod loss_pattern;
 pub(crate) mod loss_process;
 pub(crate) mod outage;
 pub(crate) mod payload_cliff;

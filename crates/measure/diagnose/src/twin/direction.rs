@@ -106,13 +106,31 @@ fn caps(steps: &Steps) -> String {
         rate(limit.range.0),
         rate(limit.range.1)
     );
-    let flow_rate = format!("flow-rate = \"{}bit/s\" # {seen}\n", limit.value.round());
+    // What comes through of a burst that overflows a bucket is what the bucket holds.
+    let bucket = limit.of_long_bursts.zip(steps.steps.get(limit.steps[0]));
+    let bucket = bucket.map(|(let_through, step)| let_through * step.burst_seconds());
+    let of_flow = format!("{}bit/s", limit.value.round());
+    let of_flow = match bucket {
+        Some(bits) => format!(
+            "{{ rate = \"{of_flow}\", burst = \"{}B\" }}",
+            (bits / 8.0).round()
+        ),
+        None => format!("\"{of_flow}\""),
+    };
+    let of_packets = match bucket {
+        Some(packets) => format!(
+            "{{ rate = {}, burst = {} }}",
+            limit.value.round(),
+            packets.round()
+        ),
+        None => limit.value.round().to_string(),
+    };
+    let flow_rate = format!("flow-rate = {of_flow} # {seen}\n");
     match limit.kind {
         LimitKind::FlowRate => flow_rate,
         LimitKind::Together => format!("hide-five-tuple = true # one cap on all flows together\n{flow_rate}"),
         LimitKind::PacketRate => format!(
-            "packet-rate = {} # {} to {} in {tests} tests\n",
-            limit.value.round(),
+            "packet-rate = {of_packets} # {} to {} in {tests} tests\n",
             limit.range.0.round(),
             limit.range.1.round()
         ),

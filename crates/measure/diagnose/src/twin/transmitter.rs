@@ -5,7 +5,6 @@ use weir_units::format_rate;
 
 use crate::analysis::Steps;
 use crate::analysis::limits::{Limit, LimitKind};
-use crate::findings::limit::is_cut;
 use crate::findings::{length_growth, window_growth};
 use crate::measured::Measured;
 use crate::words::time;
@@ -39,12 +38,16 @@ pub(super) fn of(measured: &Measured, steps: &Steps) -> Option<Transmitter> {
     };
     let carries = |rate: &(f64, (f64, f64))| rate.0 >= limit.range.1 / ALIKE;
     // Where a queue is shorter than a burst, what comes through says little of the rate; how long a packet takes does.
-    let by_length = length_growth::slope(measured).filter(|_| forward && is_cut(limit));
+    let by_length = length_growth::slope(measured).filter(|_| forward && limit.varies());
     let by_length = by_length.map(|line| {
         let (low, high) = line.slope_interval;
         (8e9 / line.slope, (8e9 / high, 8e9 / low))
     });
-    let of_limit = if is_cut(limit) { limit.range.1 } else { limit.value };
+    let of_limit = if limit.varies() {
+        limit.range.1
+    } else {
+        limit.value
+    };
     let (bits, bounds) = by_windows
         .filter(carries)
         .or_else(|| by_length.filter(carries))

@@ -1,11 +1,12 @@
 //! The multi-flow test: a stream at a video's rate over several UDP flows, and an exact account of what came of
 //! each packet.
 //!
-//! `schedule`, `packing` and `stream_sender` (what is sent when), `account` (what became of it) and `summary` (both ends'
+//! `schedule`, `packing`, `burst_places` and `stream_sender` (what is sent when), `account` (what became of it) and `summary` (both ends'
 //! accounts joined) are pure; so are `lockstep`, `sender_account` and `interleave`, by which several threads at an end do what one
 //! would. `sender`, and `receiver` with `reader` and `intake`, hold the sockets; `client` runs a test from this end.
 
 mod account;
+mod burst_places;
 mod client;
 mod host_limit;
 mod intake;
@@ -26,6 +27,7 @@ mod stream_sender;
 mod summary;
 
 pub use account::{StreamAccount, StreamAccountPlan};
+pub use burst_places::BurstPlaces;
 pub use client::run;
 pub(crate) use client::{SenderThread, join, spawn_sender};
 pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};

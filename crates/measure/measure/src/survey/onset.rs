@@ -69,6 +69,8 @@ struct At {
     /// Bits per second of UDP payload.
     asked: f64,
     loss: f64,
+    /// Bytes sent back to back.
+    burst: u64,
 }
 
 /// Tests that differ in their rate, the slowest first.
@@ -82,6 +84,7 @@ impl Tried {
             Some(At {
                 asked,
                 loss: row.loss,
+                burst: u64::from(row.burst) * u64::from(row.length),
             })
         };
         let mut tried: Vec<At> = rows.iter().map(at).collect::<Option<_>>()?;
@@ -122,15 +125,17 @@ impl Tried {
         at.asked * (1.0 - at.loss) / (1.0 - self.least_loss())
     }
 
-    /// The same, where what came through agrees with a limit between them.
+    /// The same, where what came through agrees with a limit between them. Longer bursts may overflow the limit's bucket, so that
+    /// less comes through.
     fn bracket(&self) -> Option<(At, At)> {
         let (low, high) = self.ends()?;
         let held = |at: &At| {
             let passed = self.passed(*at);
-            passed >= low.asked * (1.0 - AGREE) && passed <= high.asked * (1.0 + AGREE)
+            let is_enough = passed >= low.asked * (1.0 - AGREE) || at.burst > high.burst;
+            is_enough && passed <= high.asked * (1.0 + AGREE)
         };
-        let lossy = self.0.iter().filter(|at| at.asked >= high.asked);
-        (high.asked <= WIDE * low.asked && lossy.into_iter().all(held)).then_some((low, high))
+        let mut lossy = self.0.iter().filter(|at| at.asked >= high.asked);
+        (high.asked <= WIDE * low.asked && lossy.all(held)).then_some((low, high))
     }
 
     /// The rate to try next, bits per second; none where loss does not depend on the rate, or it is known closely enough.
@@ -221,6 +226,7 @@ mod tests {
         let at = |asked| At {
             asked,
             loss: loss(asked),
+            burst: u64::from(BURST_BYTES),
         };
         let mut tried = Tried(vec![at(media)]);
         for made in 0..=MOST_FURTHER_STEPS as usize {
@@ -261,12 +267,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_bucket_takes_of_longer_bursts_says_nothing_of_its_rate() {
+        let (mut tried, _) = search(1e9, |rate| 1.0 - (9e8 / rate).min(1.0));
+        let found = tried.bracket().expect("a limit");
+        let fastest = tried.0.len() - 1;
+        tried.0[fastest].loss = 0.6;
+        assert!(tried.bracket().is_none());
+        tried.0[fastest].burst *= 8;
+        let (low, high) = tried.bracket().expect("a limit");
+        assert_eq!((low.asked, high.asked), (found.0.asked, found.1.asked));
+    }
+
+    #[test]
     fn loss_of_one_test_alone_has_no_onset() {
         // Dark for a third of the test, and never again.
         let (tried, made) = search(1e9, |rate| if rate >= 1e9 { 0.33 } else { 0.0 });
         assert!(made <= 3 && tried.bracket().is_none(), "{:?}", tried.0);
         // Faster tests lose nothing.
-        let at = |asked, loss| At { asked, loss };
+        let at = |asked, loss| At {
+            asked,
+            loss,
+            burst: u64::from(BURST_BYTES),
+        };
         let tried = Tried(vec![at(5e8, 0.0), at(8e8, 0.1), at(9e8, 0.0), at(1e9, 0.1)]);
         assert!(tried.bracket().is_none());
     }

@@ -1,0 +1,123 @@
+//! Whether a loss that all tests meet is chance: where its packets lay among those sent. A path that loses at random, or in bursts
+//! of its own, does so wherever a packet stands in the stream. It must not know which findings there are.
+
+use std::collections::BTreeMap;
+
+use weir_measure::flows::BurstPlaces;
+use weir_results::StreamBurst;
+use weir_stats::normal_tail;
+
+use super::process::design_effect;
+use super::{Step, sequences};
+
+/// Fewer losses than this show no pattern.
+const LEAST: u64 = 20;
+/// A pattern is believed below this chance.
+const CHANCE: f64 = 1e-6;
+/// So many of the distances have to be the same.
+const SAME: f64 = 0.5;
+/// So many where they are said to be the same in every test.
+const NEARLY_ALL: f64 = 0.9;
+/// Shorter distances are those of bursts.
+const LEAST_DISTANCE: u64 = 3;
+/// The mean place of the lost packets is this far from the middle of the sender's bursts.
+const ASIDE: f64 = 0.05;
+/// Packets of a run of lost ones that are looked at: a longer one has every place.
+const MOST_OF_ONE: u64 = 1_024;
+/// What hosts lose depends on the sender's bursts: tests in which they lost more than this share show nothing of the network.
+const MOST_ON_HOSTS: f64 = 0.02;
+
+/// What is not chance about lost packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pattern {
+    /// One packet is lost in a fixed number.
+    Every {
+        /// Packets from one to the next.
+        packets: u64,
+        /// Share of the distances that are this long, 0 to 1.
+        share: f64,
+    },
+    /// More are lost at one end of what the sender sends back to back.
+    InBursts {
+        /// Mean place of the lost packets: 0 is the beginning of a burst, 1 its end.
+        place: f64,
+        /// Probability of a place as far from the middle if they were lost anywhere.
+        p_value: f64,
+    },
+}
+
+/// The pattern of the losses of these tests.
+pub(crate) fn pattern(steps: &[&Step]) -> Option<Pattern> {
+    let steps: Vec<&Step> = steps
+        .iter()
+        .copied()
+        .filter(|step| step.host_share() <= MOST_ON_HOSTS)
+        .collect();
+    every(&steps).or_else(|| in_bursts(&steps))
+}
+
+fn every(steps: &[&Step]) -> Option<Pattern> {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    for step in steps {
+        for (distance, count) in distances(step) {
+            *all.entry(distance).or_default() += count;
+        }
+    }
+    let (packets, share) = usual(&all)?;
+    (share >= SAME).then_some(Pattern::Every { packets, share })
+}
+
+/// Whether tests of several lengths all lose one packet in the same number: a limit lets more packets of one length through than of
+/// another.
+pub(super) fn is_every_length_alike(steps: &[Step]) -> bool {
+    let usual = |step: &Step| {
+        let (packets, share) = usual(&distances(step))?;
+        Some((step.test.payload, packets, share))
+    };
+    let found: Vec<(u32, u64, f64)> = steps.iter().filter_map(usual).collect();
+    let alike = |pair: &[(u32, u64, f64)]| pair[0].1 == pair[1].1;
+    let several = found.windows(2).any(|pair| pair[0].0 != pair[1].0);
+    several && found.windows(2).all(alike) && found.iter().all(|(.., share)| *share >= NEARLY_ALL)
+}
+
+/// How often each distance from one lost packet to the next occurs.
+fn distances(step: &Step) -> BTreeMap<u64, u64> {
+    let lost: Vec<&StreamBurst> = sequences::undisturbed(step).collect();
+    let mut distances = BTreeMap::new();
+    for pair in lost.windows(2) {
+        let distance = pair[1].first_sequence.saturating_sub(pair[0].first_sequence);
+        *distances.entry(distance).or_default() += 1;
+    }
+    distances
+}
+
+/// The most frequent distance, and its share; none of few losses, or within bursts.
+fn usual(distances: &BTreeMap<u64, u64>) -> Option<(u64, f64)> {
+    let all: u64 = distances.values().sum();
+    let (packets, same) = distances.iter().max_by_key(|(_, count)| **count)?;
+    (all >= LEAST && *packets >= LEAST_DISTANCE).then_some((*packets, *same as f64 / all as f64))
+}
+
+fn in_bursts(steps: &[&Step]) -> Option<Pattern> {
+    // Each loss weighs what it says beside those of its burst.
+    let (mut places, mut weight) = (0.0, 0.0);
+    for step in steps.iter().filter(|step| step.test.plan.burst_packets() > 1) {
+        let mut bursts = BurstPlaces::new(&step.test.plan);
+        let of_one = 1.0 / design_effect(step);
+        for burst in sequences::undisturbed(step) {
+            for offset in 0..burst.length.min(MOST_OF_ONE) {
+                places += of_one * bursts.place(burst.first_sequence.saturating_add(offset));
+                weight += of_one;
+            }
+        }
+    }
+    if weight < LEAST as f64 {
+        return None;
+    }
+    let mean = places / weight;
+    // Twelve: the variance of places that are all alike is a twelfth.
+    let off = (mean - 0.5).abs() * (12.0 * weight).sqrt();
+    let p_value = 2.0 * normal_tail(off);
+    let is_pattern = (mean - 0.5).abs() >= ASIDE && p_value < CHANCE;
+    is_pattern.then_some(Pattern::InBursts { place: mean, p_value })
+}

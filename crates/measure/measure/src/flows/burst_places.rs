@@ -1,0 +1,78 @@
+//! Where a packet of a stream stood among those that left back to back with it, from its sequence number alone. Pure.
+
+use weir_wire::Spread;
+
+use super::{FlowsPlan, FrameSchedule};
+
+/// Places of a plan's packets.
+#[derive(Clone, Debug)]
+pub struct BurstPlaces {
+    spread: Spread,
+    first: u64,
+    per_frame: u64,
+    burst: u64,
+}
+
+impl BurstPlaces {
+    /// Those of a plan that has been checked.
+    pub fn new(plan: &FlowsPlan) -> Self {
+        let burst = plan.burst_packets();
+        BurstPlaces {
+            spread: Spread::new(plan.spread, plan.flows, plan.seed),
+            first: u64::from(plan.first_sequence),
+            per_frame: u64::from(FrameSchedule::new(plan.format, plan.length, burst).packets_per_frame()),
+            burst: u64::from(burst),
+        }
+    }
+
+    /// The place of the packet with this stream sequence, between 0, the beginning of its burst, and 1. A burst leaves flow by flow
+    /// ([`super::StreamPacker::pack`]), each with as many packets as others on average.
+    pub fn place(&mut self, stream_sequence: u64) -> f64 {
+        let index = stream_sequence.saturating_sub(self.first);
+        let (frame, in_frame) = (index / self.per_frame, index % self.per_frame);
+        let (block, within) = (in_frame / self.burst, in_frame % self.burst);
+        let packets = self.burst.min(self.per_frame - block * self.burst);
+        let flows = u64::from(self.spread.flows());
+        let first_lane = frame
+            .wrapping_mul(self.per_frame.div_ceil(self.burst))
+            .wrapping_add(block)
+            % flows;
+        let flow = u64::from(self.spread.flow(stream_sequence).0);
+        let turn = (flow + flows - first_lane) % flows;
+        (turn as f64 + (within as f64 + 0.5) / packets as f64) / flows as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::StreamPacker;
+
+    #[test]
+    fn places_are_those_in_which_packets_leave() {
+        for (flows, burst) in [(1, 32), (8, 32), (7, 100), (4, 12)] {
+            let plan = FlowsPlan {
+                flows,
+                burst: Some(burst),
+                first_sequence: 1_000,
+                ..FlowsPlan::default()
+            };
+            let mut packer = StreamPacker::new(&plan, 0..flows);
+            let mut places = BurstPlaces::new(&plan);
+            for _ in 0..2_000 {
+                let block = packer.next_block();
+                let mut sequences = Vec::new();
+                packer.pack(&block, |packet| sequences.push(packet.stream_sequence));
+                let packets = sequences.len() as f64;
+                // A frame ends with a part of a round; from then on flows have as many packets as others on average only.
+                let is_whole = block.frame == 0 && block.packets.is_multiple_of(u32::from(flows));
+                let most_off = if is_whole { 1.0 } else { f64::from(flows) } / packets;
+                for (index, sequence) in sequences.into_iter().enumerate() {
+                    let place = places.place(sequence);
+                    let off = (place - (index as f64 + 0.5) / packets).abs();
+                    assert!(off <= most_off, "{flows} flows, {index} of {packets}: {place}");
+                }
+            }
+        }
+    }
+}
