@@ -101,7 +101,8 @@ fn usual(distances: &BTreeMap<u64, u64>) -> Option<(u64, f64)> {
 fn in_bursts(steps: &[&Step]) -> Option<Pattern> {
     // Each loss weighs what it says beside those of its burst.
     let (mut places, mut weight) = (0.0, 0.0);
-    for step in steps.iter().filter(|step| step.test.plan.burst_packets() > 1) {
+    let has_bursts = |step: &&&Step| step.test.plan.length > 0 && step.test.plan.burst_packets() > 1;
+    for step in steps.iter().filter(has_bursts) {
         let mut bursts = BurstPlaces::new(&step.test.plan);
         let of_one = 1.0 / design_effect(step);
         for burst in sequences::undisturbed(step) {

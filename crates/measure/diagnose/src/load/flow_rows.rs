@@ -247,6 +247,10 @@ impl FlowAccumulator {
             apply(&mut test, summary);
             plausible::totals(&test)?;
         }
+        if test.plan.length == LENGTH_FROM_PATH_MTU {
+            // Bursts are as long as this makes them.
+            test.plan.length = test.payload;
+        }
         Ok(Some(test))
     }
 }

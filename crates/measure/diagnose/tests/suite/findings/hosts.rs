@@ -10,7 +10,8 @@ use weir_results::{Direction, Record, Side};
 use weir_stats::{Counters, SendCounts};
 
 use super::sample::{
-    assert_near, assert_says, clean, lose_every, losing, named, number, of_tests, the, timed, value,
+    assert_near, assert_says, clean, lose_every, lose_randomly, losing, named, number, of_tests, the, timed,
+    value,
 };
 
 #[test]
@@ -38,7 +39,8 @@ fn loss_that_no_host_counts_is_the_networks() {
 /// Where hosts dropped most of it, what the loss looks like says little of the network.
 #[test]
 fn loss_on_hosts_makes_what_is_said_of_the_network_less_sure() {
-    let mut test = losing(clean(8, 1000, 8_000), 0..8, 100);
+    let mut test = clean(8, 1000, 8_000);
+    (0..8).for_each(|flow| lose_randomly(&mut test, flow, 0.01));
     let sure = the(&of_tests(vec![test.clone()]), FindingName::LossProcess).confidence;
     test.flows[2].counts.socket_drops = 180;
     let unsure = the(&of_tests(vec![test]), FindingName::LossProcess).confidence;

@@ -237,7 +237,7 @@ fn lost_packets_are_shared_out_among_a_cap_and_what_all_tests_meet() {
 #[test]
 fn loss_that_comes_and_goes_is_unexplained_and_said_first() {
     let mut tests: Vec<FlowTest> = (0..4).map(|_| flows(8)).collect();
-    tests[1] = losing(flows(8), 0..8, 10);
+    (0..8).for_each(|flow| lose_randomly(&mut tests[1], flow, 0.1));
     let measured = of_tests(tests.clone());
     let (_, unexplained) = shares(&tests);
     assert!(unexplained > 0.5, "{unexplained}");
