@@ -24,9 +24,10 @@ pub enum TestbedCommand {
     /// whole workflow description document, also of a workflow in the short form.
     #[command(after_help = "\
 Example:
-    $ weir testbed check testbeds/a.toml --json > a.json")]
+    $ weir testbed check testbeds/a.toml --json > a.json
+    $ weir testbed check mine.yaml")]
     Check {
-        /// Workflow: JSON, or the short form in TOML.
+        /// Workflow: JSON or YAML, or the short form in TOML or YAML.
         #[arg(value_name = "WORKFLOW")]
         workflow: PathBuf,
         /// Further functions.
@@ -112,7 +113,7 @@ Example:
     $ weir testbed run mine.json --function mine.toml --name second
     $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md")]
 pub struct TestbedRunArgs {
-    /// Workflow: JSON, or the short form in TOML; several run one after the other.
+    /// Workflow: JSON or YAML, or the short form in TOML or YAML; several run one after the other.
     #[arg(value_name = "WORKFLOW", required = true)]
     pub workflows: Vec<PathBuf>,
     /// Further functions.
@@ -135,7 +136,7 @@ pub struct TestbedRunArgs {
 /// Function documents.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FunctionFiles {
-    /// Function document (TOML, or JSON if its name ends in .json); may be given more than once.
+    /// Function document (TOML, or JSON or YAML by its name); may be given more than once.
     #[arg(long, value_name = "FILE")]
     pub function: Vec<PathBuf>,
 }
@@ -146,7 +147,7 @@ pub struct FunctionFiles {
 Example:
     $ weir testbed export testbeds/e.toml --kubernetes --image registry.example.net/weir:1 | kubectl apply -f -")]
 pub struct ExportArgs {
-    /// Workflow: JSON, or the short form in TOML.
+    /// Workflow: JSON or YAML, or the short form in TOML or YAML.
     #[arg(value_name = "WORKFLOW")]
     pub workflow: PathBuf,
     /// Print plain objects of Kubernetes.

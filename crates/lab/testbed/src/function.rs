@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{TestbedError, one_line};
+use crate::form::Form;
 
 /// Port on which every function listens, in a namespace of its own.
 pub const PORT: u16 = 8080;
@@ -136,12 +137,8 @@ impl Function {
     ///
     /// # Errors
     /// What is wrong with it, in a line.
-    pub fn read(text: &str, json: bool) -> Result<Self, TestbedError> {
-        let function: Function = match json {
-            true => serde_json::from_str(text)
-                .map_err(|error| TestbedError::Document(one_line(&error.to_string())))?,
-            false => toml::from_str(text).map_err(|error| TestbedError::of_toml(text, &error))?,
-        };
+    pub fn read(text: &str, form: Form) -> Result<Self, TestbedError> {
+        let function: Function = form.parse(text)?;
         function.check()?;
         Ok(function)
     }
@@ -293,17 +290,17 @@ impl Functions {
     /// # Errors
     /// None: the documents are part of the program, and a test reads them.
     pub fn built_in() -> Result<Self, TestbedError> {
-        let functions = BUILT_IN.iter().map(|text| Function::read(text, false));
+        let functions = BUILT_IN.iter().map(|text| Function::read(text, Form::Toml));
         Ok(Functions(functions.collect::<Result<_, _>>()?))
     }
 
-    /// Adds the document in a file; its name ends in `.json`, or it is TOML. It takes the place of a function of the same name.
+    /// Adds the document in a file. It takes the place of a function of the same name.
     ///
     /// # Errors
     /// What is wrong with it, in a line.
     pub fn add(&mut self, path: &Path) -> Result<(), TestbedError> {
         let text = read_file(path)?;
-        let function = Function::read(&text, is_json(path))
+        let function = Function::read(&text, Form::of(path))
             .map_err(|error| TestbedError::Document(format!("{}: {error}", path.display())))?;
         self.0.retain(|known| known.id != function.id);
         self.0.push(function);
@@ -329,11 +326,6 @@ impl Functions {
     pub fn iter(&self) -> impl Iterator<Item = &Function> {
         self.0.iter()
     }
-}
-
-/// Whether a file is JSON by its name; a workflow description document of others may end in `.wdd`.
-pub(crate) fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "json" || end == "wdd")
 }
 
 /// Text of a file of at most [`MOST_BYTES`].
@@ -395,7 +387,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_refused_in_a_line() {
-        let said = |text: &str| Function::read(text, false).expect_err(text).to_string();
+        let said = |text: &str| Function::read(text, Form::Toml).expect_err(text).to_string();
         let base = "id = 'x'\ndescription = 'y'\ninputs = ['in']\n";
         assert!(said(&format!("{base}command = ['a', '{{nonsense}}']")).contains("{nonsense}"));
         assert!(said(&format!("{base}command = []")).contains("command"));
@@ -406,6 +398,6 @@ mod tests {
         let file = "command = ['a']\n[[file]]\nname = '../a'\ntext = ''";
         assert!(said(&format!("{base}{file}")).contains("'../a'"));
         assert!(said(&format!("{base}command = ['a']\nnonsense = 1")).starts_with("line 5"));
-        assert!(Function::read(&format!("{base}command = ['a', '{{upstream.in}}']"), false).is_ok());
+        assert!(Function::read(&format!("{base}command = ['a', '{{upstream.in}}']"), Form::Toml).is_ok());
     }
 }

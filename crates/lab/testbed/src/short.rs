@@ -1,4 +1,4 @@
-//! The short form of a workflow, in TOML: tasks and connections, from which the whole document follows. It must not know how
+//! The short form of a workflow, in TOML or YAML: tasks and connections, from which the whole document follows. It must not know how
 //! tasks are run.
 
 use std::collections::BTreeMap;
@@ -10,16 +10,17 @@ use crate::document::{
     Configuration, Connection, Document, End, FlowControl, General, Hardware, Location, Parameter, Port,
     Processing, Repository, Requirement, Restriction,
 };
-use crate::error::TestbedError;
 use crate::function::Functions;
 
+/// The short form as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Short {
+pub struct Short {
     name: String,
     description: String,
+    /// Function documents, relative to its file.
     #[serde(default)]
-    functions: Vec<String>,
+    pub functions: Vec<String>,
     task: Vec<Task>,
     connection: Vec<Joined>,
 }
@@ -67,17 +68,8 @@ struct Joined {
     max_throughput: Option<u64>,
 }
 
-/// Reads the short form. Ports are written as in `origin.out`; without one, the first port of the function's document is
-/// meant. `find` gives the functions with the documents that the file names.
-///
-/// # Errors
-/// What is wrong with it, in a line.
-pub fn read(
-    text: &str,
-    find: impl FnOnce(&[String]) -> Result<Functions, TestbedError>,
-) -> Result<Document, TestbedError> {
-    let short: Short = toml::from_str(text).map_err(|error| TestbedError::of_toml(text, &error))?;
-    let functions = find(&short.functions)?;
+/// The whole document. Ports are written as in `origin.out`; without one, the first port of the function's document is meant.
+pub fn expand(short: &Short, functions: &Functions) -> Document {
     let function_of = |task: &str| {
         let found = short.task.iter().find(|known| known.name == task);
         found.map(|task| task.function.as_str())
@@ -104,11 +96,11 @@ pub fn read(
         .iter()
         .map(|joined| connection(joined, end(&joined.from, true), end(&joined.to, false)))
         .collect();
-    let tasks = short.task.iter().map(|task| restriction(task, &functions));
+    let tasks = short.task.iter().map(|task| restriction(task, functions));
     let repository = (!short.functions.is_empty()).then(|| Repository {
         location: short.functions.iter().map(|url| location(url)).collect(),
     });
-    Ok(Document {
+    Document {
         general: general(&short.name, &short.description, &[], &[]),
         other: around(),
         repository,
@@ -119,7 +111,7 @@ pub fn read(
             connection_map: connections,
             function_restrictions: tasks.collect(),
         },
-    })
+    }
 }
 
 fn object(value: Value) -> Map<String, Value> {

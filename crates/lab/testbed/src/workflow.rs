@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use weir_link::LinkSpec;
 use weir_link::profile::{LinkFlags, Profile};
 
 use crate::document::{Connection as Joined, Document, End, FlowControl, OWN, Parameter, Restriction};
 use crate::error::{TestbedError, one_line};
-use crate::function::{Function, Functions, Ready, is_json, read_file};
-use crate::short;
+use crate::form::Form;
+use crate::function::{Function, Functions, Ready, read_file};
+use crate::short::{self, Short};
 use crate::state::{A_NAME, is_name};
 
 /// Maximum number of tasks.
@@ -91,8 +93,8 @@ impl Capabilities {
     }
 }
 
-/// Reads the document of a workflow: JSON, or the short form in TOML. Function documents that it names are found beside it;
-/// `extra` are others.
+/// Reads the document of a workflow: JSON or YAML, or the short form in TOML or YAML. Function documents that it names are found
+/// beside it; `extra` are others.
 ///
 /// # Errors
 /// What is wrong with it, in a line.
@@ -107,30 +109,60 @@ pub fn read(path: &Path, extra: &[PathBuf]) -> Result<(Document, Functions), Tes
             .try_for_each(|file| functions.add(&file))?;
         Ok(functions)
     };
-    let read = match is_json(path) {
-        true => serde_json::from_str::<Document>(&text)
-            .map_err(|error| TestbedError::Document(one_line(&error.to_string())))
-            .and_then(|document| {
+    let read = parse(&text, Form::of(path)).and_then(|written| written.document(find));
+    read.map_err(|error| match error {
+        TestbedError::Document(said) => TestbedError::Document(format!("{}: {said}", path.display())),
+        other => other,
+    })
+}
+
+/// A workflow as it is written.
+enum Written {
+    Whole(Box<Document>),
+    Short(Short),
+}
+
+/// JSON is the whole document, TOML the short form; YAML is either.
+fn parse(text: &str, form: Form) -> Result<Written, TestbedError> {
+    let is_whole = match form {
+        Form::Json => true,
+        Form::Toml => false,
+        Form::Yaml => {
+            let value: Value = form.parse(text)?;
+            ["general", "processing"]
+                .iter()
+                .any(|key| value.get(key).is_some())
+        }
+    };
+    match is_whole {
+        true => form
+            .parse(text)
+            .map(|document| Written::Whole(Box::new(document))),
+        false => form.parse(text).map(Written::Short),
+    }
+}
+
+impl Written {
+    /// The document, and the functions that `find` gives for the names of function documents in it.
+    fn document(
+        self,
+        find: impl Fn(&[String]) -> Result<Functions, TestbedError>,
+    ) -> Result<(Document, Functions), TestbedError> {
+        match self {
+            Written::Whole(document) => {
                 let locations = document
                     .repository
                     .iter()
                     .flat_map(|repository| &repository.location);
                 let named: Vec<String> = locations.map(|location| location.url.clone()).collect();
-                Ok((document, find(&named)?))
-            }),
-        false => {
-            let mut found = Functions::default();
-            let document = short::read(&text, |named| {
-                found = find(named)?;
-                Ok(found.clone())
-            });
-            document.map(|document| (document, found))
+                Ok((*document, find(&named)?))
+            }
+            Written::Short(short) => {
+                let functions = find(&short.functions)?;
+                Ok((short::expand(&short, &functions), functions))
+            }
         }
-    };
-    read.map_err(|error| match error {
-        TestbedError::Document(said) => TestbedError::Document(format!("{}: {said}", path.display())),
-        other => other,
-    })
+    }
 }
 
 impl Workflow {

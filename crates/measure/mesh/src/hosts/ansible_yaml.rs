@@ -2,8 +2,8 @@
 
 use super::ansible_ini::expand;
 use super::inventory::Inventory;
-use super::yaml::Node;
 use crate::fault::shown;
+use weir_yaml::Node;
 
 pub(super) fn read(root: &Node) -> Result<Inventory, String> {
     let mut inventory = Inventory::default();

@@ -5,7 +5,6 @@ mod ansible_ini;
 mod ansible_yaml;
 mod inventory;
 mod own;
-mod yaml;
 
 use std::collections::BTreeMap;
 
@@ -117,7 +116,7 @@ pub fn read_hosts(file: &str, bytes: &[u8], places: &Places) -> Result<Vec<Host>
     }
     let text = std::str::from_utf8(bytes).map_err(|_| MeshError::file(file, "it is not UTF-8 text"))?;
     let hosts = if is_yaml(file, text) {
-        let root = yaml::read(text).map_err(|problem| MeshError::file(file, problem))?;
+        let root = weir_yaml::read(text).map_err(|problem| MeshError::file(file, problem.to_string()))?;
         if own::is_own(&root) {
             own::read(&root)
         } else {

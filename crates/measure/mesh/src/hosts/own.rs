@@ -1,9 +1,9 @@
 //! Weir's own hosts file: a map with `hosts`, a list, and `defaults`, what all of them have unless they say otherwise.
 
-use super::yaml::Node;
 use super::{MOST_HOSTS, Named, Variables, host_name};
 use crate::fault::shown;
 use crate::suggest::nearest;
+use weir_yaml::Node;
 
 /// Keys of a host, and the variables that they are.
 const KEYS: [(&str, &str); 19] = [
