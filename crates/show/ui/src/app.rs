@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use tokio::sync::{Semaphore, watch};
+use weir_local::{Bounds, Guard};
 use weir_results::Store;
 
-use crate::guard::Guard;
 use crate::problem::Problem;
 use crate::readers::Readers;
 use crate::verdicts::Verdicts;
@@ -42,6 +42,18 @@ impl Default for Limits {
             stalled: Duration::from_secs(30),
             verdicts: Duration::from_millis(300),
             refresh: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Limits {
+    /// Those of connections and requests.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            connections: self.connections,
+            body: self.body,
+            request: self.request,
+            stalled: self.stalled,
         }
     }
 }
@@ -104,10 +116,4 @@ impl App {
         let database = self.database.clone();
         tokio::task::spawn_blocking(move || work(&Store::open_existing(database)?)).await?
     }
-}
-
-/// Waits for the server's end.
-pub async fn ended(stopping: &mut watch::Receiver<bool>) {
-    // An error says that whoever would tell is gone, which is an end too.
-    let _ = stopping.wait_for(|stopping| *stopping).await;
 }

@@ -1,50 +1,16 @@
-//! Bodies of requests and answers: read within bounds, and written piece by piece. It must not know what they say.
+//! Bodies of answers, written piece by piece. It must not know what they say.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
 use http_body::Frame;
-use http_body_util::LengthLimitError;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
-
-use crate::app::Limits;
-use crate::problem::Problem;
 
 /// Bytes of a piece, and how many of them wait for a client that takes them slowly.
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
-
-/// The whole body of a request.
-pub async fn read(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
-    let too_long = || {
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body of a request may have {} bytes at most", limits.body),
-        )
-    };
-    // Who says beforehand that it is too much need not send it.
-    let claimed = http_body::Body::size_hint(&body).lower();
-    if claimed > limits.body as u64 {
-        return Err(too_long());
-    }
-    match timeout(limits.request, axum::body::to_bytes(body, limits.body)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if error_is_length(&error) => Err(too_long()),
-        Ok(Err(_)) => Err(Problem::bad_request("the body of the request ended early")),
-        Err(_) => Err(Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "the body of the request took too long",
-        )),
-    }
-}
-
-fn error_is_length(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
-}
 
 /// Where pieces of a body are put in; the body ends when it is dropped.
 pub type Pieces = mpsc::Sender<io::Result<Bytes>>;

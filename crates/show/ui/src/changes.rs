@@ -8,8 +8,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use weir_local::read_body;
+
 use crate::app::App;
-use crate::bodies;
 use crate::list::entry;
 use crate::problem::{Problem, json_response};
 use crate::runs::RunNumber;
@@ -28,7 +29,7 @@ pub async fn change(
     RunNumber(run): RunNumber,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = bodies::read(body, &app.limits).await?;
+    let body = read_body(body, app.limits.bounds()).await?;
     let change: Change = serde_json::from_slice(&body).map_err(|error| {
         Problem::bad_request(format!(
             "the body has to be JSON as {{\"note\": \"text\", \"tags\": [\"word\"]}}, either may be left out: {error}"

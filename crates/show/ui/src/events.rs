@@ -11,9 +11,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
+use weir_local::ended;
 use weir_results::{Outcome, Run, RunFilter, RunId, SoFar, Store, StoreError};
 
-use crate::app::{App, ended};
+use crate::app::App;
 use crate::bodies::{Pieces, pieces};
 use crate::problem::Problem;
 use crate::runs::{RunNumber, unix_ns};

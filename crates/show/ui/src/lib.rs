@@ -11,13 +11,10 @@
 mod app;
 mod bodies;
 mod changes;
-mod connections;
 mod error;
 mod events;
-mod guard;
 mod headers;
 mod list;
-mod patient;
 mod problem;
 mod readers;
 mod routes;

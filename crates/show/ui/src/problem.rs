@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tokio::sync::AcquireError;
 use tokio::task::JoinError;
+use weir_local::Refusal;
 use weir_report::ReportError;
 use weir_results::StoreError;
 
@@ -62,6 +63,12 @@ impl From<ReportError> for Problem {
             ReportError::Store(error) => error.into(),
             other => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string()),
         }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Problem::new(refusal.status, refusal.message)
     }
 }
 

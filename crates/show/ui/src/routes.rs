@@ -9,13 +9,23 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch};
+use weir_local::Rules;
 use weir_report::PAGE;
 
 use crate::app::App;
-use crate::guard::API;
 use crate::headers::protect;
 use crate::problem::Problem;
 use crate::{changes, events, list, runs, watched};
+
+/// Where the API is; the page itself holds nothing that anybody may not see.
+const API: &str = "/api/";
+
+/// Who may ask for what.
+pub const RULES: Rules = Rules {
+    guarded: API,
+    header: true,
+    command: "weir ui",
+};
 
 /// The description of the API, OpenAPI 3.1: the file in `docs/schemas`.
 pub const OPENAPI: &str = include_str!("../../../../docs/schemas/openapi.json");
@@ -61,7 +71,7 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         .check(request.method(), request.uri(), request.headers())
     {
         Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+        Err(refusal) => Problem::from(refusal).into_response(),
     };
     protect(response.headers_mut());
     response

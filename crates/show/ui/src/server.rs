@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::sleep;
+use weir_local::{Guard, is_loopback};
 use weir_report::PAGE;
 use weir_results::Store;
 
 use crate::app::{App, Limits};
-use crate::connections;
 use crate::error::UiError;
-use crate::guard::{Guard, is_loopback};
 use crate::headers::page_policy;
-use crate::routes::router;
+use crate::routes::{RULES, router};
 
 /// How often it is asked whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
@@ -111,13 +110,17 @@ impl Server {
         } = self.config;
         let app = App::new(
             database,
-            Guard::new(self.address, token.as_deref().filter(|token| !token.is_empty())),
+            Guard::new(
+                self.address,
+                token.as_deref().filter(|token| !token.is_empty()),
+                RULES,
+            ),
             limits.clone(),
             page_policy(PAGE),
             stopping.clone(),
         )?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        connections::serve(listener, router(Arc::new(app)), &limits, stopping).await;
+        weir_local::serve(listener, router(Arc::new(app)), limits.bounds(), stopping).await;
         Ok(())
     }
 }

@@ -11,8 +11,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::app::{Limits, ended};
 use crate::patient::Patient;
+
+/// Bounds on what clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Connections at once; others wait to be let in.
+    pub connections: usize,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// How long a client may take for its request, headers and body each.
+    pub request: Duration,
+    /// How long a client may take nothing of an answer.
+    pub stalled: Duration,
+}
 
 /// How long answers that are on their way may take when the server ends.
 const ENDING: Duration = Duration::from_secs(2);
@@ -21,9 +33,15 @@ const SCARCE: Duration = Duration::from_millis(200);
 /// Bytes of a request's line and headers.
 const HEAD: usize = 32 << 10;
 
+/// Waits for the server's end.
+pub async fn ended(stopping: &mut watch::Receiver<bool>) {
+    // An error says that whoever would tell is gone, which is an end too.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
 /// Serves until `stopping` says so.
-pub async fn serve(listener: TcpListener, router: Router, limits: &Limits, stopping: watch::Receiver<bool>) {
-    let slots = Arc::new(Semaphore::new(limits.connections));
+pub async fn serve(listener: TcpListener, router: Router, bounds: Bounds, stopping: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(bounds.connections));
     let mut stopped = stopping.clone();
     loop {
         // A slot first: who finds none waits in the kernel's queue, at no cost for us.
@@ -42,14 +60,14 @@ pub async fn serve(listener: TcpListener, router: Router, limits: &Limits, stopp
             next = next => {
                 if let Some((slot, stream)) = next {
                     let service = TowerToHyperService::new(router.clone());
-                    tokio::spawn(connection(stream, service, limits.clone(), stopping.clone(), slot));
+                    tokio::spawn(connection(stream, service, bounds, stopping.clone(), slot));
                 }
             }
             () = ended(&mut stopped) => break,
         }
     }
     drop(listener);
-    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    let all = u32::try_from(bounds.connections).unwrap_or(u32::MAX);
     // Whoever takes longer than that is cut off.
     let _ = timeout(ENDING, slots.acquire_many(all)).await;
 }
@@ -57,14 +75,14 @@ pub async fn serve(listener: TcpListener, router: Router, limits: &Limits, stopp
 async fn connection(
     stream: TcpStream,
     service: TowerToHyperService<Router>,
-    limits: Limits,
+    bounds: Bounds,
     mut stopping: watch::Receiver<bool>,
     _slot: OwnedSemaphorePermit,
 ) {
-    let stream = TokioIo::new(Patient::new(stream, limits.stalled));
+    let stream = TokioIo::new(Patient::new(stream, bounds.stalled));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.request)
+        .header_read_timeout(bounds.request)
         .max_buf_size(HEAD)
         // One request each: no idle connection keeps others out.
         .keep_alive(false)

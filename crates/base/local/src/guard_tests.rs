@@ -22,17 +22,21 @@ fn status(guard: &Guard, method: Method, path: &str, given: &[(&str, &str)]) -> 
     let uri: Uri = path.parse().expect("an address");
     match guard.check(&method, &uri, &headers(given)) {
         Ok(()) => 200,
-        Err(problem) => axum::response::IntoResponse::into_response(problem)
-            .status()
-            .as_u16(),
+        Err(refusal) => refusal.status.as_u16(),
     }
 }
+
+const PAGE: Rules = Rules {
+    guarded: "/api/",
+    header: true,
+    command: "weir ui",
+};
 
 const RUNS: &str = "/api/v1/runs";
 
 #[test]
 fn on_loopback_the_host_has_to_be_this_server() {
-    let guard = Guard::new(address("127.0.0.1:4780"), None);
+    let guard = Guard::new(address("127.0.0.1:4780"), None, PAGE);
     let get = |path: &str, host: &str| status(&guard, Method::GET, path, &[("host", host)]);
     for host in ["127.0.0.1:4780", "localhost:4780", "LocalHost:4780", "[::1]:4780"] {
         assert_eq!(get(RUNS, host), 200, "{host}");
@@ -62,12 +66,12 @@ fn on_loopback_the_host_has_to_be_this_server() {
 
 #[test]
 fn other_addresses_of_loopback_and_the_port_of_http_have_their_names() {
-    let own = Guard::new(address("127.0.0.2:4780"), None);
+    let own = Guard::new(address("127.0.0.2:4780"), None, PAGE);
     assert_eq!(
         status(&own, Method::GET, RUNS, &[("host", "127.0.0.2:4780")]),
         200
     );
-    let http = Guard::new(address("[::1]:80"), None);
+    let http = Guard::new(address("[::1]:80"), None, PAGE);
     for host in ["localhost", "[::1]", "localhost:80"] {
         assert_eq!(status(&http, Method::GET, RUNS, &[("host", host)]), 200, "{host}");
     }
@@ -76,7 +80,7 @@ fn other_addresses_of_loopback_and_the_port_of_http_have_their_names() {
 
 #[test]
 fn what_changes_something_comes_from_the_page_itself() {
-    let guard = Guard::new(address("127.0.0.1:4780"), None);
+    let guard = Guard::new(address("127.0.0.1:4780"), None, PAGE);
     let host = ("host", "localhost:4780");
     let change = |more: &[(&str, &str)]| {
         let given = [&[host][..], more].concat();
@@ -107,7 +111,7 @@ fn what_changes_something_comes_from_the_page_itself() {
 
 #[test]
 fn a_token_is_asked_for_everything_but_the_page() {
-    let guard = Guard::new(address("0.0.0.0:4780"), Some(b"open sesame 1234"));
+    let guard = Guard::new(address("0.0.0.0:4780"), Some(b"open sesame 1234"), PAGE);
     let host = ("host", "far.example:4780");
     let get = |authorization: &str| {
         status(
@@ -148,4 +152,21 @@ fn a_token_is_asked_for_everything_but_the_page() {
         assert_eq!(status(&guard, Method::DELETE, RUNS, &given), wanted, "{origin}");
     }
     assert_eq!(status(&guard, Method::DELETE, RUNS, &[host, token]), 403);
+}
+
+#[test]
+fn without_the_header_other_pages_stay_out_by_their_origin() {
+    let rules = Rules {
+        guarded: "/",
+        header: false,
+        command: "weir testbed serve",
+    };
+    let guard = Guard::new(address("127.0.0.1:4790"), None, rules);
+    let host = ("host", "127.0.0.1:4790");
+    let post = |given: &[(&str, &str)]| status(&guard, Method::POST, "/workflows", given);
+    assert_eq!(post(&[host]), 200);
+    assert_eq!(post(&[host, ("origin", "http://127.0.0.1:4790")]), 200);
+    assert_eq!(post(&[host, ("origin", "https://evil.example")]), 403);
+    assert_eq!(post(&[host, ("origin", "null")]), 403);
+    assert_eq!(post(&[("host", "evil.example:4790")]), 403);
 }

@@ -13,15 +13,33 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::problem::Problem;
-
-/// Where the API is; the page itself holds nothing that anybody may not see.
-pub const API: &str = "/api/";
-/// The header that a request has to have to change something.
+/// The header that a request has to have to change something, where [`Rules::header`] says so.
 pub const HEADER: &str = "x-weir";
+
+/// What differs between servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Beginning of the paths that are guarded; what is elsewhere anybody may see.
+    pub guarded: &'static str,
+    /// Whether a request that changes something needs [`HEADER`]. Without it, the server must refuse bodies of the types that a
+    /// form can send.
+    pub header: bool,
+    /// The command that printed the address, for errors.
+    pub command: &'static str,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// 401 or 403.
+    pub status: StatusCode,
+    /// In a line.
+    pub message: String,
+}
 
 /// The rules of one server.
 pub struct Guard {
+    rules: Rules,
     /// Names of this server in `Host`; any will do where others are to reach it.
     hosts: Option<Vec<String>>,
     token: Option<Secret>,
@@ -29,29 +47,39 @@ pub struct Guard {
 
 impl Guard {
     /// Rules for a server on `address`.
-    pub fn new(address: SocketAddr, token: Option<&[u8]>) -> Self {
+    pub fn new(address: SocketAddr, token: Option<&[u8]>, rules: Rules) -> Self {
         Guard {
+            rules,
             hosts: is_loopback(address).then(|| names(address)),
             token: token.map(Secret::new),
         }
     }
 
     /// Whether the request may go on.
-    pub fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-        let refuse = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
-        let host = self
-            .host(uri, headers)
-            .ok_or_else(|| refuse("the Host of this request is not this server; open the page under the address that 'weir ui' printed"))?;
-        if !uri.path().starts_with(API) {
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let refuse = |why: &str| Refusal {
+            status: StatusCode::FORBIDDEN,
+            message: why.to_owned(),
+        };
+        let host = self.host(uri, headers).ok_or_else(|| {
+            refuse(&format!(
+                "the Host of this request is not this server; use the address that '{}' printed",
+                self.rules.command
+            ))
+        })?;
+        if !uri.path().starts_with(self.rules.guarded) {
             return Ok(());
         }
         if let Some(token) = &self.token
             && !bearer(headers).is_some_and(|given| token.is(given))
         {
-            return Err(Problem::new(
-                StatusCode::UNAUTHORIZED,
-                "this server asks for its token, as 'Authorization: Bearer TOKEN'",
-            ));
+            return Err(Refusal {
+                status: StatusCode::UNAUTHORIZED,
+                message: "this server asks for its token, as 'Authorization: Bearer TOKEN'".to_owned(),
+            });
         }
         if let Some(origin) = headers.get(header::ORIGIN)
             && !self.is_own(origin.as_bytes(), host)
@@ -59,7 +87,7 @@ impl Guard {
             return Err(refuse("this request comes from another page"));
         }
         let changes = !matches!(*method, Method::GET | Method::HEAD);
-        if changes && headers.get(HEADER).is_none_or(|value| value != "1") {
+        if self.rules.header && changes && headers.get(HEADER).is_none_or(|value| value != "1") {
             return Err(refuse(
                 "a request that changes something needs the header 'X-Weir: 1'",
             ));

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream whose writes fail when the other end takes nothing for some time.
-pub struct Patient<T> {
+pub(crate) struct Patient<T> {
     stream: T,
     patience: Duration,
     limit: Pin<Box<Sleep>>,
@@ -18,7 +18,7 @@ pub struct Patient<T> {
 }
 
 impl<T> Patient<T> {
-    pub fn new(stream: T, patience: Duration) -> Self {
+    pub(crate) fn new(stream: T, patience: Duration) -> Self {
         Patient {
             stream,
             patience,
