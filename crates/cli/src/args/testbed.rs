@@ -34,10 +34,12 @@ Example:
         #[command(flatten)]
         functions: FunctionFiles,
     },
-    /// Print a workflow as objects of Kubernetes.
+    /// Print a workflow as objects of Kubernetes, or write documents for nagare media engine.
     ///
-    /// A Deployment and a Service for each server, a Job for each sink, ConfigMaps with their files, as one List in JSON for
-    /// 'kubectl apply -f -'. Titles come from a volume with the content of the titles folder. Flow control is left out.
+    /// --kubernetes prints a Deployment and a Service for each server, a Job for each sink, ConfigMaps with their files, as one
+    /// List in JSON for 'kubectl apply -f -'. --nagare writes workflow.json and a function-NAME.json for each function, valid by
+    /// MPEG's schemas, and objects.json with the functions as nagare media engine runs them. Titles come from a volume with the
+    /// content of the titles folder. Flow control is left out.
     Export(ExportArgs),
     /// List functions with their ports and parameters.
     ///
@@ -145,17 +147,29 @@ pub struct FunctionFiles {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Example:
-    $ weir testbed export testbeds/e.toml --kubernetes --image registry.example.net/weir:1 | kubectl apply -f -")]
+    $ weir testbed export testbeds/e.toml --kubernetes --image registry.example.net/weir:1 | kubectl apply -f -
+    $ weir testbed export testbeds/e.toml --nagare e --image registry.example.net/weir-nagare:1")]
+#[command(group(clap::ArgGroup::new("form").required(true).args(["kubernetes", "nagare"])))]
 pub struct ExportArgs {
     /// Workflow: JSON or YAML, or the short form in TOML or YAML.
     #[arg(value_name = "WORKFLOW")]
     pub workflow: PathBuf,
     /// Print plain objects of Kubernetes.
-    #[arg(long, required = true)]
+    #[arg(long)]
     pub kubernetes: bool,
-    /// Image with 'weir', and with the programs of the functions.
+    /// Write documents for nagare media engine to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub nagare: Option<PathBuf>,
+    /// Image with 'weir', and with the programs of the functions; for --nagare, with its /task-shim as well.
     #[arg(long, value_name = "IMAGE")]
     pub image: String,
+    /// Image of nagare's workflow-manager-helper.
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "ghcr.io/nagare-media/engine/workflow-manager-helper:dev"
+    )]
+    pub helper_image: String,
     /// Claim of the volume with titles.
     #[arg(long, value_name = "NAME", default_value = "weir-titles")]
     pub titles_claim: String,

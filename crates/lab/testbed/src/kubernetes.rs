@@ -14,7 +14,7 @@ use crate::workflow::{Task, Workflow};
 /// Where titles are in a container.
 pub const TITLES: &str = "/titles";
 /// Where a task has its files, and may write.
-const WORK: &str = "/work";
+pub(crate) const WORK: &str = "/work";
 
 /// What the objects need besides the workflow.
 #[derive(Clone, Debug)]
@@ -37,11 +37,7 @@ pub fn kubernetes(workflow: &Workflow, cluster: &Cluster) -> Result<(Value, Vec<
         contents: &cluster.contents,
         weir: Path::new("weir"),
     };
-    let names = workflow
-        .tasks
-        .iter()
-        .map(|task| object_name(workflow, task))
-        .collect::<Result<Vec<String>, _>>()?;
+    let names = object_names(workflow, LONGEST_LABEL)?;
     let mut items = Vec::new();
     for (index, task) in workflow.tasks.iter().enumerate() {
         if task.function.relay {
@@ -72,8 +68,17 @@ pub fn kubernetes(workflow: &Workflow, cluster: &Cluster) -> Result<(Value, Vec<
     Ok((list, left_out(workflow)))
 }
 
+/// Maximum length of a DNS label (RFC 1123).
+pub(crate) const LONGEST_LABEL: usize = 63;
+
+/// Names of the objects of all tasks, of at most `longest` characters.
+pub(crate) fn object_names(workflow: &Workflow, longest: usize) -> Result<Vec<String>, TestbedError> {
+    let tasks = workflow.tasks.iter();
+    tasks.map(|task| object_name(workflow, task, longest)).collect()
+}
+
 /// The part of names that is the workflow's.
-fn names_of(workflow: &Workflow) -> String {
+pub(crate) fn names_of(workflow: &Workflow) -> String {
     let plain = workflow.id.to_ascii_lowercase();
     let plain: String = plain
         .chars()
@@ -83,26 +88,25 @@ fn names_of(workflow: &Workflow) -> String {
 }
 
 /// Name of the objects of a task: a DNS label (RFC 1123), which a Service needs.
-fn object_name(workflow: &Workflow, task: &Task) -> Result<String, TestbedError> {
-    const MOST: usize = 63;
+fn object_name(workflow: &Workflow, task: &Task, longest: usize) -> Result<String, TestbedError> {
     let name = format!("{}-{}", names_of(workflow), task.name).to_ascii_lowercase();
     let name = name.replace(['_', '.'], "-");
     let is_label = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    match is_label && name.len() <= MOST {
+    match is_label && name.len() <= longest {
         true => Ok(name),
         false => Err(TestbedError::task(
             &task.name,
             "instance",
             format!(
-                "'{name}' is no name for Kubernetes; use letters, digits and '-', and begin with a letter"
+                "'{name}' is no name for Kubernetes; use at most {longest} letters, digits and '-', and begin with a letter"
             ),
         )),
     }
 }
 
-fn left_out(workflow: &Workflow) -> Vec<String> {
+pub(crate) fn left_out(workflow: &Workflow) -> Vec<String> {
     let with_link = workflow
         .connections
         .iter()
@@ -163,8 +167,7 @@ impl Object<'_> {
     }
 
     fn pod(&self, restart: &str) -> Value {
-        let mut mounts = vec![json!({ "name": "work", "mountPath": WORK })];
-        let mut volumes = vec![json!({ "name": "work", "emptyDir": {} })];
+        let (mut mounts, mut volumes) = storage(self.task, &self.cluster.titles_claim);
         let files = &self.task.function.files;
         if !files.is_empty() {
             volumes.push(json!({ "name": "files", "configMap": { "name": self.name } }));
@@ -172,18 +175,13 @@ impl Object<'_> {
         mounts.extend(files.iter().map(|file| {
             json!({ "name": "files", "mountPath": format!("{WORK}/{}", file.name), "subPath": file.name })
         }));
-        if self.task.function.content.is_some() {
-            let claim = &self.cluster.titles_claim;
-            volumes.push(json!({ "name": "titles", "persistentVolumeClaim": { "claimName": claim } }));
-            mounts.push(json!({ "name": "titles", "mountPath": TITLES }));
-        }
         let mut container = json!({
             "name": "task",
             "image": self.cluster.image,
             "command": fill_command(&self.task.function.command, &self.values),
             "workingDir": WORK,
             "volumeMounts": mounts,
-            "resources": self.resources(),
+            "resources": resources(self.task),
         });
         if self.task.function.ready == Ready::Listening {
             container["ports"] = json!([{ "containerPort": PORT }]);
@@ -194,19 +192,30 @@ impl Object<'_> {
             "spec": { "restartPolicy": restart, "containers": [container], "volumes": volumes },
         })
     }
+}
 
-    /// Requests and limits are equal, so that a cluster that gives whole cores gives them.
-    fn resources(&self) -> Value {
-        let mut amounts = BTreeMap::new();
-        if let Some(cores) = self.task.vcpu {
-            amounts.insert("cpu", cores.to_string());
-        }
-        if let Some(mib) = self.task.ram_mib {
-            amounts.insert("memory", format!("{mib}Mi"));
-        }
-        match amounts.is_empty() {
-            true => json!({}),
-            false => json!({ "requests": amounts, "limits": amounts }),
-        }
+/// Mounts and volumes of a task's container: where it writes, and its titles.
+pub(crate) fn storage(task: &Task, titles_claim: &str) -> (Vec<Value>, Vec<Value>) {
+    let mut mounts = vec![json!({ "name": "work", "mountPath": WORK })];
+    let mut volumes = vec![json!({ "name": "work", "emptyDir": {} })];
+    if task.function.content.is_some() {
+        volumes.push(json!({ "name": "titles", "persistentVolumeClaim": { "claimName": titles_claim } }));
+        mounts.push(json!({ "name": "titles", "mountPath": TITLES }));
+    }
+    (mounts, volumes)
+}
+
+/// Requests and limits are equal, so that a cluster that gives whole cores gives them.
+pub(crate) fn resources(task: &Task) -> Value {
+    let mut amounts = BTreeMap::new();
+    if let Some(cores) = task.vcpu {
+        amounts.insert("cpu", cores.to_string());
+    }
+    if let Some(mib) = task.ram_mib {
+        amounts.insert("memory", format!("{mib}Mi"));
+    }
+    match amounts.is_empty() {
+        true => json!({}),
+        false => json!({ "requests": amounts, "limits": amounts }),
     }
 }

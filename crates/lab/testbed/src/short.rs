@@ -145,7 +145,7 @@ fn around() -> Map<String, Value> {
     }))
 }
 
-fn general(id: &str, description: &str, inputs: &[String], outputs: &[String]) -> General {
+pub(crate) fn general(id: &str, description: &str, inputs: &[String], outputs: &[String]) -> General {
     // The schema requires at least one port on each side, also of a source and a sink.
     let ports = |names: &[String], none: &str| match names {
         [] => vec![Port::named(none)],

@@ -76,11 +76,25 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
         titles_claim: args.titles_claim.clone(),
         contents,
     };
-    let (objects, left_out) = weir_testbed::kubernetes(&workflow, &cluster)?;
-    for line in left_out {
+    let Some(folder) = &args.nagare else {
+        let (objects, left_out) = weir_testbed::kubernetes(&workflow, &cluster)?;
+        say_left_out(&left_out);
+        return print(&format!("{objects:#}\n"));
+    };
+    let documents = weir_testbed::nagare(&workflow, &cluster, &args.helper_image)?;
+    say_left_out(&documents.left_out);
+    documents.write(folder)?;
+    print(&format!(
+        "wrote workflow.json, objects.json and {} function documents to {}\n",
+        documents.functions.len(),
+        folder.display()
+    ))
+}
+
+fn say_left_out(lines: &[String]) {
+    for line in lines {
         say(&format!("weir testbed: {line}"));
     }
-    print(&format!("{objects:#}\n"))
 }
 
 fn list_functions(files: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use weir_testbed::{Cluster, Served, Workflow, kubernetes};
 
 use crate::{read, shipped};
 
-fn cluster(workflow: &Workflow) -> Cluster {
+pub fn cluster(workflow: &Workflow) -> Cluster {
     let served = |folder: &str| Served {
         folder: format!("/titles/{folder}").into(),
         manifest: "film/manifest.mpd".to_owned(),

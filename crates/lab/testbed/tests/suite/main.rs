@@ -1,6 +1,7 @@
 //! Workflows as users write them: what is accepted, what is refused and how, and what MPEG's schemas say.
 
 mod kubernetes;
+mod nagare;
 mod refused;
 mod schemas;
 

@@ -8,7 +8,7 @@ use weir_rig::shared_data;
 
 use crate::{read, shipped};
 
-fn data() -> Option<PathBuf> {
+pub fn data() -> Option<PathBuf> {
     shared_data("nbmp", "MPEG's schemas")
 }
 
@@ -49,8 +49,9 @@ fn correct(value: &mut Value) {
     }
 }
 
-fn workflow_schema(data: &Path) -> jsonschema::Validator {
-    let mut schema = json_of(&data.join("nbmp-workflow-schema.json"));
+/// MPEG's schema of a `workflow` or a `function`.
+pub fn schema(data: &Path, what: &str) -> jsonschema::Validator {
+    let mut schema = json_of(&data.join(format!("nbmp-{what}-schema.json")));
     let definitions = json_of(&data.join("nbmp-schema-definitions.json"));
     let mut definitions: Map<String, Value> = definitions.as_object().expect("an object").clone();
     // Names the draft once more, and functions of another file, which workflows do not use.
@@ -61,18 +62,23 @@ fn workflow_schema(data: &Path) -> jsonschema::Validator {
     jsonschema::validator_for(&schema).expect("a schema")
 }
 
+#[track_caller]
+pub fn assert_valid(schema: &jsonschema::Validator, name: &str, document: &Value) {
+    let wrong: Vec<String> = schema
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+}
+
 #[test]
 fn mpegs_schema_accepts_every_workflow_that_we_ship() {
     let Some(data) = data() else { return };
-    let schema = workflow_schema(&data);
+    let schema = schema(&data, "workflow");
     for path in shipped() {
         let (document, _) = read(&path).expect("a workflow");
         let document = serde_json::to_value(&document).expect("JSON");
-        let wrong: Vec<String> = schema
-            .iter_errors(&document)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(wrong.is_empty(), "{}: {wrong:#?}", path.display());
+        assert_valid(&schema, &path.display().to_string(), &document);
         for required in ["general", "input", "output", "processing", "requirement"] {
             let mut less = document.clone();
             less.as_object_mut().expect("an object").remove(required);
