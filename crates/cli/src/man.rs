@@ -156,6 +156,7 @@ mod tests {
         "weir-testbed-functions",
         "weir-testbed-logs",
         "weir-testbed-run",
+        "weir-testbed-serve",
         "weir-testbed-status",
         "weir-testbed-stop",
         "weir-testbed",

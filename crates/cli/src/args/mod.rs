@@ -82,7 +82,9 @@ pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, Ru
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use tcp::TcpArgs;
-pub use testbed::{AudienceArgs, ExportArgs, FunctionFiles, TestbedCommand, TestbedRunArgs};
+pub use testbed::{
+    AudienceArgs, ExportArgs, FunctionFiles, TestbedCommand, TestbedRunArgs, TestbedServeArgs,
+};
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;
 pub use ui::UiArgs;

@@ -1,5 +1,6 @@
 //! Arguments of `weir testbed`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -18,6 +19,13 @@ pub enum TestbedCommand {
     /// ffmpeg. The run is kept in the results store, with the runs of the viewers as its parts. Ctrl-C ends the run and
     /// keeps what was measured. Everything is removed from the host when it ends. Needs root.
     Run(TestbedRunArgs),
+    /// Serve the workflow API of the standard, and run the workflows that it creates.
+    ///
+    /// POST /workflows with a workflow description document creates a workflow, GET /workflows/ID retrieves it with its state and
+    /// those of its tasks, PATCH changes it before it runs, DELETE ends and removes it. Workflows run one after the other; each
+    /// result is printed and kept as 'weir testbed run' does. Whoever can connect can start any function as root: beyond
+    /// loopback a token is required, and on a host with other users give --token-file. Needs root.
+    Serve(TestbedServeArgs),
     /// Check a workflow against its functions and this host.
     ///
     /// Prints its tasks and connections, or the first thing that is wrong, with task and key. With --json, prints the
@@ -130,6 +138,32 @@ pub struct TestbedRunArgs {
     /// Name of the testbed; one of each name runs at a time.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_TESTBED)]
     pub name: String,
+    /// Folder of the generated titles, shared by workflows with the same titles.
+    #[arg(long, value_name = "DIR", default_value = "weir-titles")]
+    pub titles_folder: PathBuf,
+}
+
+/// Arguments of `weir testbed serve`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir testbed serve
+    $ weir testbed check mine.toml --json |
+        curl -H 'Content-Type: application/json' --data-binary @- http://127.0.0.1:4790/workflows
+    $ curl http://127.0.0.1:4790/workflows/mine")]
+pub struct TestbedServeArgs {
+    /// Address and port to serve on; port 0 selects a free port and prints it.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4790")]
+    pub listen: SocketAddr,
+    /// File with a token that requests must have, as 'Authorization: Bearer TOKEN'.
+    ///
+    /// White space around the token is ignored. A token is required on addresses that other hosts can reach; without
+    /// this option, it is the value of the environment variable WEIR_TOKEN there.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Further functions.
+    #[command(flatten)]
+    pub functions: FunctionFiles,
     /// Folder of the generated titles, shared by workflows with the same titles.
     #[arg(long, value_name = "DIR", default_value = "weir-titles")]
     pub titles_folder: PathBuf,

@@ -13,7 +13,7 @@ use super::{Failure, browser};
 
 /// Serves until interrupted.
 pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
-    let token = token(args)?;
+    let token = token(args.listen, args.token_file.as_deref())?;
     let guarded = token.is_some();
     let server = Server::bind(Config {
         database: global.db.clone(),
@@ -37,13 +37,13 @@ pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Fail
     Ok(())
 }
 
-/// The token that the page asks for, if any. On loopback the variable alone sets none: it is often set for
+/// The token that a server asks for, if any. On loopback the variable alone sets none: it is often set for
 /// measurements, and only the user of this host connects there.
-fn token(args: &UiArgs) -> Result<Option<Vec<u8>>, Failure> {
-    if let Some(file) = &args.token_file {
+pub(super) fn token(listen: SocketAddr, file: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
+    if let Some(file) = file {
         return read_token(file).map(Some);
     }
-    if args.listen.ip().to_canonical().is_loopback() {
+    if listen.ip().to_canonical().is_loopback() {
         return Ok(None);
     }
     let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();

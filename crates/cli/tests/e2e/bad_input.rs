@@ -72,6 +72,8 @@ const REFUSED: &str = r#"
 3 | report last -o /nowhere/report.html --db check.db | cannot write
 3 | report last --db newer.db | use a newer Weir
 3 | ui --no-open --db none.db | none.db
+2 | testbed serve --listen 0.0.0.0:0 | --token-file
+2 | testbed serve --token-file nowhere | nowhere
 3 | ui --no-open --db newer.db | use a newer Weir
 3 | ui --no-open --db blank | database
 2 | ui --no-open --db check.db --listen 0.0.0.0:0 | --token-file

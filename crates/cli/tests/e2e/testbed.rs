@@ -112,10 +112,84 @@ fn clean_removes_what_a_killed_runner_leaves() {
     assert!(ran(0, "testbed status --json").stdout.is_empty());
 }
 
+/// What a request with `curl` gets: status and body.
+#[track_caller]
+fn ask(method: &str, url: &str, file: Option<&str>) -> (u64, Value) {
+    let body = file.map(|file| format!("@{file}")).unwrap_or_default();
+    let mut words = vec![
+        "--silent",
+        "--write-out",
+        "\n%{http_code}",
+        "--request",
+        method,
+        url,
+    ];
+    if file.is_some() {
+        words.extend([
+            "--header",
+            "Content-Type: application/json",
+            "--data-binary",
+            &body,
+        ]);
+    }
+    let said = run("curl", &words);
+    let (body, status) = said.rsplit_once('\n').expect("a status");
+    (
+        status.parse().expect("a status"),
+        serde_json::from_str(body).unwrap_or_default(),
+    )
+}
+
+#[track_caller]
+fn the_workflow_api_runs_workflows_and_ends_them() {
+    let mut server = started("testbed serve --listen 127.0.0.1:0 --db weir.db --json -q");
+    let line: Value = serde_json::from_str(&server.first_line(LIMIT)).expect("JSON");
+    documented("testbed-serve", &line);
+    let workflows = line["url"].as_str().expect("an address").to_owned();
+    let created = |name: &str, text: String| -> String {
+        std::fs::write("served.toml", text).expect("a file");
+        let document = ran(0, "testbed check served.toml --json").stdout;
+        std::fs::write(name, document).expect("a file");
+        let (status, document) = ask("POST", &workflows, Some(name));
+        assert_eq!(status, 201, "{document}");
+        format!(
+            "{workflows}/{}",
+            document["general"]["id"].as_str().expect("an id")
+        )
+    };
+    let long = created("long.json", packaged("120s"));
+    let short = created("short.json", packaged("2s"));
+    assert_ne!(long, short);
+    let state = |url: &str| ask("GET", url, None).1["general"]["state"].clone();
+    wait_until("a workload", LIMIT, || (state(&long) == "running").then_some(()));
+    assert_eq!(state(&short), "instantiated", "one after the other");
+    assert_eq!(
+        ask("PATCH", &short, Some("short.json")).0,
+        400,
+        "its identifier is another"
+    );
+    assert_eq!(ask("DELETE", &long, None).0, 202);
+    wait_until("the end of one", LIMIT, || {
+        (ask("GET", &long, None).0 == 404).then_some(())
+    });
+    wait_until("the end of the other", LIMIT, || {
+        (state(&short) == "destroyed").then_some(())
+    });
+    assert_eq!(ask("DELETE", &short, None).0, 200);
+    assert!(ran(0, "testbed status --json").stdout.is_empty());
+    server.signal("TERM");
+    let ended = server.wait(LIMIT).expect_code(0);
+    let summaries = ended.json_lines();
+    documented("testbed", &summaries[2]);
+    assert!(count(&task(&summaries[2], "viewers")["sink"]["received_bytes"]) > 0);
+    nothing_is_left();
+}
+
 #[test]
 fn functions_are_measured_from_outside_and_nothing_is_left_of_them() {
     isolated!(heavy);
     see_own_processes();
     what_the_kernel_counts_is_what_clients_receive();
     clean_removes_what_a_killed_runner_leaves();
+    the_workflow_api_runs_workflows_and_ends_them();
 }

@@ -3,6 +3,7 @@
 //! measured without its word. It knows namespaces, links, processes and function documents; it must not know what is inside of a
 //! function, how titles are made, where results are kept, or how they are drawn.
 
+mod api;
 mod audience;
 mod cache_log;
 mod comparison;
@@ -28,6 +29,7 @@ mod state;
 mod traffic;
 mod workflow;
 
+pub use api::{Answer, ApiConfig, ApiServer, Asked, Job, MOST_WORKFLOWS, Workflows};
 pub use audience::{Audience, Catalogue, Cost, Machine, Reach, Wanted};
 pub use cache_log::CacheCounts;
 pub use comparison::{Published, PublishedRow, page, rows};

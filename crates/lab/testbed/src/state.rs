@@ -238,6 +238,17 @@ impl Registry {
         Ok(())
     }
 
+    /// Removes all that a testbed that has ended leaves; one that runs stays.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn forget(&self, name: &str) -> Result<(), TestbedError> {
+        match self.get(name)?.is_some_and(|state| state.is_alive()) {
+            true => Ok(()),
+            false => self.remove(name),
+        }
+    }
+
     /// Removes all that a testbed leaves. Its runner must have ended.
     fn remove(&self, name: &str) -> Result<(), TestbedError> {
         if let Some(state) = self.get(name)? {

@@ -20,7 +20,7 @@ const MOST_TASKS: usize = 64;
 /// Maximum number of connections: each has a network of its own.
 const MOST_CONNECTIONS: usize = 128;
 /// Name of the parameter of a connection that names a link file or profile.
-const LINK: &str = "weir.link";
+pub(crate) const LINK: &str = "weir.link";
 
 /// A workflow.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 mod audience;
 mod content;
+mod serve;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ const KIND: &str = "testbed";
 pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failure> {
     match command {
         TestbedCommand::Run(args) => measure(args, global),
+        TestbedCommand::Serve(args) => serve::run(args, global),
         TestbedCommand::Check { workflow, functions } => check(workflow, functions, global),
         TestbedCommand::Export(args) => export(args),
         TestbedCommand::Functions { functions } => list_functions(functions, global),
@@ -137,20 +139,13 @@ fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure>
     let workflows = workflows.collect::<Result<Vec<_>, _>>()?;
     let published = args.published.as_deref().map(Published::read).transpose()?;
     need_root()?;
-    let registry = Registry::default();
-    registry.folder(&args.name)?;
-    let measuring = Measuring {
-        args,
-        global,
-        store: RunStore::open(&global.db)?,
-        registry,
-        stop: stop_on_signals()?,
-        titles: content::titles_folder(&args.titles_folder)?,
-    };
+    Registry::default().folder(&args.name)?;
+    let measuring = Measuring::new(&args.titles_folder, global)?;
+    let stop = stop_on_signals()?;
     let mut summaries = Vec::new();
     for (document, workflow) in &workflows {
-        if !measuring.stop.is_set() {
-            summaries.push(measuring.run(document, workflow)?);
+        if !stop.is_set() {
+            summaries.push(measuring.run(&args.name, document, workflow, &stop)?);
         }
     }
     if summaries.len() > 1 && !global.json {
@@ -189,18 +184,31 @@ fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
 
 /// What the runs of a command have in common.
 struct Measuring<'a> {
-    args: &'a TestbedRunArgs,
     global: &'a GlobalOptions,
     store: RunStore,
     registry: Registry,
-    stop: Stop,
     titles: PathBuf,
 }
 
-impl Measuring<'_> {
-    /// A run: titles, tasks, measurement, and its place in the store.
-    fn run(&self, document: &Document, workflow: &Workflow) -> Result<Summary, Failure> {
-        let setting = self.setting(workflow)?;
+impl<'a> Measuring<'a> {
+    fn new(titles: &Path, global: &'a GlobalOptions) -> Result<Self, Failure> {
+        Ok(Measuring {
+            global,
+            store: RunStore::open(&global.db)?,
+            registry: Registry::default(),
+            titles: content::titles_folder(titles)?,
+        })
+    }
+
+    /// A run as the testbed `name`: titles, tasks, measurement, and its place in the store.
+    fn run(
+        &self,
+        name: &str,
+        document: &Document,
+        workflow: &Workflow,
+        stop: &Stop,
+    ) -> Result<Summary, Failure> {
+        let setting = self.setting(name, workflow, stop)?;
         let parameters = json!({ "workflow": workflow.id, "document": stored(document).to_string() });
         let new = new_run(KIND, &workflow.id, &parameters, &HostFacts::read(None));
         let run = self.store.begin(&new, KIND, true)?;
@@ -209,13 +217,13 @@ impl Measuring<'_> {
             run: &run,
             quiet: self.global.quiet,
         };
-        let stop = || self.stop.is_set();
-        let measured = weir_testbed::run(workflow, &setting, &self.registry, &stop, &mut watching);
+        let is_stopped = || stop.is_set();
+        let measured = weir_testbed::run(workflow, &setting, &self.registry, &is_stopped, &mut watching);
         let failure = match &measured {
             Ok(measured) => measured.failure.as_ref(),
             Err(error) => Some(error),
         };
-        let end = Ended::of(&failure.map_or(Ok(()), Err), &self.stop);
+        let end = Ended::of(&failure.map_or(Ok(()), Err), stop);
         let outcome = end.outcome();
         let summary = measured
             .as_ref()
@@ -237,13 +245,13 @@ impl Measuring<'_> {
         }
     }
 
-    fn setting(&self, workflow: &Workflow) -> Result<Setting, Failure> {
+    fn setting(&self, name: &str, workflow: &Workflow, stop: &Stop) -> Result<Setting, Failure> {
         let mut contents = BTreeMap::new();
         for task in &workflow.tasks {
             let Some(content) = task.function.content else {
                 continue;
             };
-            match content::prepare(task, content, &self.titles, self.global.quiet, &self.stop)? {
+            match content::prepare(task, content, &self.titles, self.global.quiet, stop)? {
                 Some(served) => contents.insert(task.name.clone(), served),
                 None => return Err(Failure::environment("interrupted before anything was measured")),
             };
@@ -252,7 +260,7 @@ impl Measuring<'_> {
             Failure::environment(format!("cannot find the path of this program: {error}"))
         })?;
         Ok(Setting {
-            name: self.args.name.clone(),
+            name: name.to_owned(),
             weir,
             contents,
         })

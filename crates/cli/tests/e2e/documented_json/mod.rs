@@ -16,7 +16,7 @@ use strictness::{assert_strict, fields};
 use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
-const ELSEWHERE: [&str; 20] = [
+const ELSEWHERE: [&str; 21] = [
     "doctor",
     "event",
     "evidence",
@@ -32,6 +32,7 @@ const ELSEWHERE: [&str; 20] = [
     "runs-merge",
     "testbed-check",
     "testbed-clean",
+    "testbed-serve",
     "testbed-status",
     "watch",
     "watch-history",

@@ -1,5 +1,6 @@
 //! Workflows as users write them: what is accepted, what is refused and how, and what MPEG's schemas say.
 
+mod api;
 mod kubernetes;
 mod nagare;
 mod refused;
