@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use weir_rig::locust::locust;
 use weir_rig::{LIMIT, count, isolated, nothing_is_left, ran, run, see_own_processes, started, wait_until};
 
 use crate::documented;
@@ -31,6 +32,18 @@ fn packaged(time: &str) -> String {
     )
 }
 
+/// The same with a stock Locust, whose worker counts what the kernel counts.
+fn by_locust() -> String {
+    let sink = format!(
+        "function = 'locust'\nparameters = {{ locust = '{}', users = 2, for = '2s' }}",
+        locust()
+    );
+    let viewers = "function = 'weir-sink'\nparameters = { viewers = 2, for = '2s' }";
+    let text = packaged("2s").replace("name = 'packaged'", "name = 'locust'");
+    assert!(text.contains(viewers), "{text}");
+    text.replace(viewers, &sink)
+}
+
 fn task<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let tasks = summary["tasks"].as_array().expect("tasks");
     tasks.iter().find(|task| task["task"] == name).expect(name)
@@ -49,18 +62,18 @@ fn assert_close(what: &str, counted: u64, received: u64) {
 
 #[track_caller]
 fn what_the_kernel_counts_is_what_clients_receive() {
-    let names = ["origin", "packaged"];
-    for (name, workflow) in names.iter().zip([origin(), packaged("2s")]) {
+    let names = ["origin", "packaged", "locust"];
+    for (name, workflow) in names.iter().zip([origin(), packaged("2s"), by_locust()]) {
         std::fs::write(format!("{name}.toml"), workflow).expect("a file");
         let checked = ran(0, &format!("testbed check {name}.toml --json")).json();
         assert_documented(name, &validator("testbed-check"), &checked);
     }
     let summaries = ran(
         0,
-        "testbed run origin.toml packaged.toml -o page.md --db weir.db --json -q",
+        "testbed run origin.toml packaged.toml locust.toml -o page.md --db weir.db --json -q",
     )
     .json_lines();
-    assert_eq!(summaries.len(), 2);
+    assert_eq!(summaries.len(), names.len());
     for (name, summary) in names.iter().zip(&summaries) {
         documented("testbed", summary);
         let viewers = task(summary, "viewers");
@@ -83,7 +96,7 @@ fn what_the_kernel_counts_is_what_clients_receive() {
         "{page}"
     );
     let parts = ran(0, "runs list --parts --kind load --db weir.db --json").json_lines();
-    assert_eq!(parts.len(), 2, "the viewers' runs are parts");
+    assert_eq!(parts.len(), names.len(), "the viewers' runs are parts");
     assert!(run("ip", &["netns", "list"]).is_empty());
 }
 

@@ -19,7 +19,7 @@ pub(crate) const AGREED: &str = "yes-really-load-this-host";
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The built-in documents.
-const BUILT_IN: [&str; 8] = [
+const BUILT_IN: [&str; 9] = [
     include_str!("functions/weir-source.toml"),
     include_str!("functions/cache.toml"),
     include_str!("functions/origin.toml"),
@@ -28,6 +28,7 @@ const BUILT_IN: [&str; 8] = [
     include_str!("functions/address.toml"),
     include_str!("functions/weir-sink.toml"),
     include_str!("functions/weir-capacity.toml"),
+    include_str!("functions/locust.toml"),
 ];
 
 /// A function document.
@@ -50,6 +51,9 @@ pub struct Function {
     /// Program and arguments. A word that is filled with nothing is left out.
     #[serde(default)]
     pub command: Vec<String>,
+    /// Programs that it needs on its host.
+    #[serde(default, rename = "program")]
+    pub programs: Vec<ProgramSpec>,
     /// In place of a command: connections are carried to the server at the parameter `address`.
     #[serde(default)]
     pub relay: bool,
@@ -74,6 +78,16 @@ pub struct Function {
     /// Files to write into its folder.
     #[serde(default, rename = "file")]
     pub files: Vec<FileSpec>,
+}
+
+/// A program that a function needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramSpec {
+    /// Its name or path; may have placeholders of parameters.
+    pub name: String,
+    /// How it is installed, after the words "install it with".
+    pub install: String,
 }
 
 /// What a function serves of its own.
@@ -156,7 +170,12 @@ impl Function {
             .iter()
             .flat_map(|(name, spec)| [name, &spec.description, &spec.default]);
         let shown = [&self.id, &self.description].into_iter().chain(parameters);
+        let programs = self
+            .programs
+            .iter()
+            .flat_map(|program| [&program.name, &program.install]);
         if shown
+            .chain(programs)
             .chain(self.all_inputs())
             .chain(&self.outputs)
             .any(|text| text.chars().any(char::is_control))

@@ -23,6 +23,7 @@ use crate::function::{ADDRESS, AGREED, PORT, Ready, fill, fill_command, read_fil
 use crate::measured::{Readings, Sample};
 use crate::network::{Joint, add_namespace};
 use crate::place::{Places, place};
+use crate::programs::path_with_sbin;
 use crate::relay::{Relay, resolve};
 use crate::response;
 use crate::result::{CapacityResult, SinkResult, Summary};
@@ -458,10 +459,4 @@ impl Bed<'_> {
 fn pin(cores: &[usize]) -> Result<(), TestbedError> {
     affinity::run_on(cores)
         .map_err(|error| TestbedError::Failed(format!("cannot run on cores {cores:?}: {error}")))
-}
-
-/// Debian keeps nginx out of the PATH of ordinary users.
-fn path_with_sbin() -> String {
-    let path = std::env::var("PATH").unwrap_or_default();
-    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
 }

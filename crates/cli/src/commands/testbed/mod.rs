@@ -50,6 +50,7 @@ fn read(path: &Path, functions: &FunctionFiles) -> Result<(Document, Workflow), 
     let folder = path.parent().unwrap_or(Path::new("."));
     let workflow = Workflow::of(&document, &functions, folder)?;
     workflow.fits(Capabilities::of_this_host()?)?;
+    workflow.programs_are_here()?;
     Ok((document, workflow))
 }
 

@@ -22,7 +22,7 @@ pub const MOST_WORKFLOWS: usize = 16;
 const PATH: &str = "/workflows";
 /// Types of a workflow description document.
 const TYPES: [&str; 2] = ["application/json", "application/mpeg-nbmp-wdd+json"];
-/// When to ask again for a workflow that is being stopped, seconds.
+/// Time until a workflow that is being stopped is gone, for `Retry-After`, seconds.
 const RETRY_S: &str = "1";
 
 /// A request.
@@ -47,7 +47,7 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// A workflow description document, or `{"error": "..."}`.
     pub body: Option<Value>,
-    /// A testbed of which nothing is to be kept on the host.
+    /// A testbed whose leftovers are to be removed from the host.
     pub forget: Option<String>,
 }
 
@@ -209,6 +209,7 @@ impl Workflows {
         }
         let workflow = Workflow::of(&document, &self.functions, Path::new(""))?;
         workflow.fits(self.host)?;
+        workflow.programs_are_here()?;
         Ok(Kept {
             id,
             document,
@@ -269,7 +270,7 @@ impl Workflows {
         found.is_none_or(|kept| matches!(kept.phase, Phase::Running { deleted: true }))
     }
 
-    /// A workflow has ended, early if there is a `failure`. Returns whether nothing of its testbed is to be kept.
+    /// A workflow has ended, early if there is a `failure`. Returns whether the leftovers of its testbed are to be removed.
     pub fn ended(&mut self, id: &str, failure: Option<String>) -> bool {
         let Some(index) = self.kept.iter().position(|kept| kept.id == id) else {
             return true;

@@ -125,6 +125,26 @@ fn requirements_that_the_host_cannot_meet_are_refused() {
 }
 
 #[test]
+fn programs_that_the_host_does_not_have_are_named_with_how_to_install_them() {
+    let task = "[[task]]\nname = 'users'\nfunction = 'locust'\nparameters = { locust = '/nowhere/locust' }";
+    let connections = [WHOLE[0], WHOLE[1], ("middle", "users")];
+    let workflow = workflow(&text("", task, &connections)).expect("a workflow");
+    let line = workflow
+        .programs_are_here()
+        .expect_err("no such program")
+        .to_string();
+    for words in [
+        "task users: command",
+        "'/nowhere/locust' is not installed",
+        "pip install locust",
+        "weir.locust",
+    ] {
+        assert!(line.contains(words), "{words} in: {line}");
+    }
+    assert!(!line.contains('\n'), "{line}");
+}
+
+#[test]
 fn servers_come_before_their_clients() {
     let reversed = text("", "", &[WHOLE[1], WHOLE[0]]);
     let workflow = workflow(&reversed).expect("a workflow");
