@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     /// The pages, without the `.1` of their section.
-    const PAGES: [&str; 76] = [
+    const PAGES: [&str; 77] = [
         "weir-agent",
         "weir-completions",
         "weir-diagnose",
