@@ -159,6 +159,29 @@ fn the_workflow_api_runs_workflows_and_ends_them() {
     let line: Value = serde_json::from_str(&server.first_line(LIMIT)).expect("JSON");
     documented("testbed-serve", &line);
     let workflows = line["url"].as_str().expect("an address").to_owned();
+    // What a page of another site makes a browser send.
+    for (header, status) in [
+        ("Host: evil.example", "403"),
+        ("Origin: http://evil.example", "403"),
+        ("X: y", "415"),
+    ] {
+        let asked = [
+            "--silent",
+            "--output",
+            "refused",
+            "--write-out",
+            "%{http_code}",
+            "--data",
+            "{}",
+            "--header",
+            header,
+        ];
+        assert_eq!(
+            run("curl", &[&asked[..], &[&workflows]].concat()),
+            status,
+            "{header}"
+        );
+    }
     let created = |name: &str, text: String| -> String {
         std::fs::write("served.toml", text).expect("a file");
         let document = ran(0, "testbed check served.toml --json").stdout;
