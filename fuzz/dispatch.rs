@@ -49,6 +49,7 @@ mod fuzz_targets {
     pub mod watch_file;
     pub mod webvtt;
     pub mod y4m;
+    pub mod yaml;
 }
 
 type Target = fn(&[u8]);
