@@ -23,8 +23,8 @@ pub enum TestbedCommand {
     ///
     /// POST /workflows with a workflow description document creates a workflow, GET /workflows/ID retrieves it with its state and
     /// those of its tasks, PATCH changes it before it runs, DELETE ends and removes it. Workflows run one after the other; each
-    /// result is printed and kept as 'weir testbed run' does. Whoever can connect can start any function as root: beyond
-    /// loopback a token is required, and on a host with other users give --token-file. Needs root.
+    /// result is printed and kept as 'weir testbed run' does. Workflows start programs as root, so that every request needs the
+    /// token. Needs root.
     Serve(TestbedServeArgs),
     /// Check a workflow against its functions and this host.
     ///
@@ -147,20 +147,21 @@ pub struct TestbedRunArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Example:
-    $ weir testbed serve
+    $ (umask 077; openssl rand -hex 32 > weir.token)
+    $ weir testbed serve --token-file weir.token
     $ weir testbed check mine.toml --json |
-        curl -H 'Content-Type: application/json' --data-binary @- http://127.0.0.1:4790/workflows
-    $ curl http://127.0.0.1:4790/workflows/mine")]
+        curl -H \"Authorization: Bearer $(cat weir.token)\" -H 'Content-Type: application/json' \\
+            --data-binary @- http://127.0.0.1:4790/workflows
+    $ curl -H \"Authorization: Bearer $(cat weir.token)\" http://127.0.0.1:4790/workflows/mine")]
 pub struct TestbedServeArgs {
     /// Address and port to serve on; port 0 selects a free port and prints it.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4790")]
     pub listen: SocketAddr,
     /// File with a token that requests must have, as 'Authorization: Bearer TOKEN'.
     ///
-    /// White space around the token is ignored. A token is required on addresses that other hosts can reach; without
-    /// this option, it is the value of the environment variable WEIR_TOKEN there.
+    /// White space around the token is ignored.
     #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
+    pub token_file: PathBuf,
     /// Further functions.
     #[command(flatten)]
     pub functions: FunctionFiles,

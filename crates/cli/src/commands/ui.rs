@@ -39,7 +39,7 @@ pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Fail
 
 /// The token that a server asks for, if any. On loopback the variable alone sets none: it is often set for
 /// measurements, and only the user of this host connects there.
-pub(super) fn token(listen: SocketAddr, file: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
+fn token(listen: SocketAddr, file: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
     if let Some(file) = file {
         return read_token(file).map(Some);
     }
@@ -52,7 +52,7 @@ pub(super) fn token(listen: SocketAddr, file: Option<&Path>) -> Result<Option<Ve
 }
 
 /// The file's content without surrounding white space, as for an agent.
-fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
     let text = std::fs::read(path)
         .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
     let token = text.trim_ascii();

@@ -126,6 +126,9 @@ fn clean_removes_what_a_killed_runner_leaves() {
 }
 
 /// What a request with `curl` gets: status and body.
+const TOKEN: &str = "e3b0c44298fc1c149afbf4c8996fb924";
+const BEARER: &str = "Authorization: Bearer e3b0c44298fc1c149afbf4c8996fb924";
+
 #[track_caller]
 fn ask(method: &str, url: &str, file: Option<&str>) -> (u64, Value) {
     let body = file.map(|file| format!("@{file}")).unwrap_or_default();
@@ -135,6 +138,8 @@ fn ask(method: &str, url: &str, file: Option<&str>) -> (u64, Value) {
         "\n%{http_code}",
         "--request",
         method,
+        "--header",
+        BEARER,
         url,
     ];
     if file.is_some() {
@@ -155,12 +160,14 @@ fn ask(method: &str, url: &str, file: Option<&str>) -> (u64, Value) {
 
 #[track_caller]
 fn the_workflow_api_runs_workflows_and_ends_them() {
-    let mut server = started("testbed serve --listen 127.0.0.1:0 --db weir.db --json -q");
+    std::fs::write("token", TOKEN).expect("a file");
+    let mut server = started("testbed serve --listen 127.0.0.1:0 --token-file token --db weir.db --json -q");
     let line: Value = serde_json::from_str(&server.first_line(LIMIT)).expect("JSON");
     documented("testbed-serve", &line);
     let workflows = line["url"].as_str().expect("an address").to_owned();
-    // What a page of another site makes a browser send.
+    // Without the token, and what a page of another site makes a browser send.
     for (header, status) in [
+        ("Authorization: Bearer other", "401"),
         ("Host: evil.example", "403"),
         ("Origin: http://evil.example", "403"),
         ("X: y", "415"),
@@ -175,6 +182,8 @@ fn the_workflow_api_runs_workflows_and_ends_them() {
             "{}",
             "--header",
             header,
+            "--header",
+            if status == "401" { "X: y" } else { BEARER },
         ];
         assert_eq!(
             run("curl", &[&asked[..], &[&workflows]].concat()),

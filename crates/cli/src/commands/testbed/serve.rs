@@ -12,7 +12,7 @@ use crate::commands::signals::stop_on_signals;
 
 use super::super::Failure;
 use super::super::output::{print, say};
-use super::super::ui::token;
+use super::super::ui::read_token;
 use super::{Measuring, need_root};
 
 /// Interval at which the next workflow, and the end of one, are looked for.
@@ -23,7 +23,7 @@ pub fn run(args: &TestbedServeArgs, global: &GlobalOptions) -> Result<(), Failur
     let functions = Functions::with(&args.functions.function)?;
     let server = ApiServer::bind(ApiConfig {
         listen: args.listen,
-        token: token(args.listen, args.token_file.as_deref())?,
+        token: read_token(&args.token_file)?,
     })?;
     need_root()?;
     let measuring = Measuring::new(&args.titles_folder, global)?;
@@ -88,7 +88,7 @@ fn announce(server: &ApiServer, global: &GlobalOptions) -> Result<(), Failure> {
         super::super::url_on_this_host("http", address).trim_end_matches('/')
     );
     if global.json {
-        let line = json!({ "url": url, "address": address, "token": server.has_token() });
+        let line = json!({ "url": url, "address": address });
         return print(&format!("{line}\n"));
     }
     print(&format!("{url}\n"))?;

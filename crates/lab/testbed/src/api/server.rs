@@ -1,4 +1,4 @@
-//! The workflow API over HTTP, for users of this host, or beyond it with a token. It must not know what a request means.
+//! The workflow API over HTTP, for whoever has the token. It must not know what a request means.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use tokio::sync::watch;
-use weir_local::{Bounds, Guard, Refusal, Rules, is_loopback, read_body, serve};
+use weir_local::{Bounds, Guard, Refusal, Rules, read_body, serve};
 
 use crate::api::{Answer, Asked, Workflows};
 use crate::error::TestbedError;
@@ -37,15 +37,15 @@ const RULES: Rules = Rules {
 pub struct ApiConfig {
     /// Address and port; port 0 takes any that is free.
     pub listen: SocketAddr,
-    /// What whoever asks has to know; none: whoever reaches it may ask, which only loopback allows.
-    pub token: Option<Vec<u8>>,
+    /// What whoever asks has to know: a workflow starts programs as the user of the server, which other users of a host may not.
+    pub token: Vec<u8>,
 }
 
 /// A server that has its port.
 pub struct ApiServer {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<Vec<u8>>,
+    token: Vec<u8>,
 }
 
 /// What all requests share.
@@ -59,16 +59,9 @@ impl ApiServer {
     /// Takes the port.
     ///
     /// # Errors
-    /// When others could reach it without a token, or the port cannot be taken.
+    /// When the port cannot be taken.
     pub fn bind(config: ApiConfig) -> Result<Self, TestbedError> {
         let address = config.listen;
-        let token = config.token.filter(|token| !token.is_empty());
-        if !is_loopback(address) && token.is_none() {
-            return Err(TestbedError::Document(format!(
-                "{address} can be reached from other hosts, and there is no token; give --token-file or WEIR_TOKEN, or listen on \
-                 127.0.0.1"
-            )));
-        }
         let failed = |error| {
             TestbedError::Failed(format!(
                 "cannot listen on {address}: {error}; name another address and port with --listen"
@@ -79,18 +72,13 @@ impl ApiServer {
         Ok(ApiServer {
             address: listener.local_addr().map_err(failed)?,
             listener,
-            token,
+            token: config.token,
         })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Whether it asks for a token.
-    pub fn has_token(&self) -> bool {
-        self.token.is_some()
     }
 
     /// Serves on a thread of its own until `stop` says so.
@@ -110,7 +98,7 @@ impl ApiServer {
             .build()
             .map_err(failed)?;
         let shared = Arc::new(Shared {
-            guard: Guard::new(self.address, self.token.as_deref(), RULES),
+            guard: Guard::new(self.address, Some(&self.token), RULES),
             workflows,
             registry,
         });
