@@ -196,9 +196,22 @@ pub const UNPACED: u64 = u64::MAX;
 /// # Errors
 /// As `ioctl(2)`.
 pub fn unsent(stream: &impl AsFd) -> io::Result<u64> {
+    queued(stream, libc::SIOCOUTQNSD as _)
+}
+
+/// Bytes written to `stream` that the other end's kernel has not acknowledged (`SIOCOUTQ`), sent or not; 1 more while the end
+/// of the connection is not acknowledged.
+///
+/// # Errors
+/// As `ioctl(2)`.
+pub fn unacknowledged(stream: &impl AsFd) -> io::Result<u64> {
+    queued(stream, libc::TIOCOUTQ)
+}
+
+fn queued(stream: &impl AsFd, which: libc::Ioctl) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one int.
-    let done = unsafe { libc::ioctl(stream.as_fd().as_raw_fd(), libc::SIOCOUTQNSD as _, &raw mut bytes) };
+    let done = unsafe { libc::ioctl(stream.as_fd().as_raw_fd(), which, &raw mut bytes) };
     if done != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -232,9 +245,11 @@ mod tests {
         writer.set_nonblocking(true).unwrap();
         let began = Instant::now();
         // Once no more is taken, only the reader's window is full.
+        let mut written = 0;
         while began.elapsed() < Duration::from_millis(300) {
-            if writer.write(&[0; 65_536]).is_err() {
-                std::thread::sleep(Duration::from_millis(1));
+            match writer.write(&[0; 65_536]) {
+                Ok(bytes) => written += bytes as u64,
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
         let read = read(&writer).unwrap();
@@ -243,5 +258,12 @@ mod tests {
         let waited_ns = began.elapsed().as_nanos() as u64;
         assert!(read.busy_ns <= waited_ns + 20_000_000, "{read:?} of {waited_ns}");
         assert!(read.sender_limited_ns < read.busy_ns / 2, "{read:?}");
+        // What fits into no window is neither sent nor acknowledged; what the reader's kernel has is.
+        let unacknowledged = unacknowledged(&writer).unwrap();
+        assert_eq!(unacknowledged, unsent(&writer).unwrap());
+        assert!(
+            0 < unacknowledged && unacknowledged < written,
+            "{unacknowledged} of {written}"
+        );
     }
 }

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use weir_rig::film::{assert_same_sound, ffmpeg, frames, frames_with, make_titles};
 use weir_rig::origin::{get, make_certificate, metrics, start, stop, value};
-use weir_rig::{LIMIT, Running, isolated, ran, run, wait_until, weir_line};
+use weir_rig::{
+    LIMIT, Running, count, isolated, ran, run, run_within, see_own_processes, wait_until, weir, weir_line,
+};
 
 use crate::documented;
 
@@ -256,6 +258,61 @@ fn requests_to_a_bucket_are_signed_as_an_independent_server_computes_it() {
         }
         assert!(told.lines().skip(1).all(|line| line.contains(" 403 ")), "{told}");
     }
+}
+
+/// Asks for an object of a megabyte twice on one connection and reads the first answer slowly. Prints for each when the client
+/// still lacked more than its buffers hold, so that the last byte had not arrived.
+const SLOW_CLIENT: &str = r#"
+import socket, time
+BUFFER = 64 << 10
+client = socket.socket()
+client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+client.connect(("198.18.0.2", 8080))
+for pause in (0.008, 0):
+    begun = time.monotonic()
+    client.sendall(b"GET /a.bin HTTP/1.1\r\nHost: origin\r\n\r\n")
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += client.recv(1)
+    left = 1_000_000
+    while left > 0:
+        # The kernel doubles what is asked for.
+        if left > 2 * BUFFER:
+            lacking = time.monotonic() - begun
+        left -= len(client.recv(min(left, 16 << 10)))
+        time.sleep(pause)
+    print(int(lacking * 1e9))
+"#;
+
+#[test]
+fn the_access_log_knows_when_a_slow_client_behind_a_delay_has_its_answer() {
+    isolated!();
+    see_own_processes();
+    std::fs::create_dir_all("media").expect("a folder");
+    std::fs::write("media/a.bin", vec![7; 1_000_000]).expect("a file");
+    ran(0, "lab link up -q --rtt 60ms");
+    let origin = format!(
+        "lab link shell far -- {} origin media --files --listen 0.0.0.0:8080 --access-log log -q",
+        weir_rig::binary().display()
+    );
+    let mut origin = weir_rig::started(&origin);
+    origin.first_line(LIMIT);
+    let client = ["lab", "link", "shell", "near", "--", "python3", "-c", SLOW_CLIENT];
+    let lacking = run_within(LIMIT, weir(&client)).expect_code(0).stdout;
+    // The client's end is in the log at once.
+    let lines = wait_until("two lines", LIMIT, || {
+        let text = std::fs::read_to_string("log").ok()?;
+        let lines = text.lines().map(|line| serde_json::from_str(line).ok());
+        let lines: Vec<serde_json::Value> = lines.collect::<Option<_>>()?;
+        (lines.len() == 2).then_some(lines)
+    });
+    for (line, lacking) in lines.iter().zip(lacking.lines()) {
+        documented("origin-access-log", line);
+        let lacking: u64 = lacking.parse().expect("nanoseconds");
+        assert!(count(&line["delivered_ns"]) > lacking, "{lacking}: {line}");
+    }
+    stop(origin);
+    ran(0, "lab link down -q");
 }
 
 const MANIFEST: &str = "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" mediaPresentationDuration=\"PT2S\"><Period>\

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, WeakShared};
 
+use crate::metrics::counted_for_current;
+
 type Work<V> = BoxFuture<'static, V>;
 
 /// Work under way, by key. It goes on as long as somebody waits for it: when the last one leaves, it ends.
@@ -41,7 +43,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Flights<K, V> {
             match under_way.get(&key).and_then(WeakShared::upgrade) {
                 Some(shared) => (shared, false),
                 None => {
-                    let shared = begin().boxed().shared();
+                    let shared = counted_for_current(begin()).boxed().shared();
                     if let Some(weak) = shared.downgrade() {
                         under_way.insert(key.clone(), weak);
                     }

@@ -2,6 +2,7 @@
 //! read is, only that one was made.
 
 mod histogram;
+mod request;
 mod text;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use weir_pacing::{Pace, PaceReason};
 
 pub use histogram::Histogram;
+pub use request::{CacheStatus, RequestReads, counted_for, counted_for_current, counting_for};
 
 /// What bytes are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,6 +211,7 @@ impl Metrics {
     /// Bytes of bodies came from storage.
     pub fn received(&self, kind: Kind, bytes: u64) {
         add(&self.bytes_in[kind as usize], bytes);
+        request::received(bytes);
     }
 
     /// A read was tried again.
@@ -234,6 +237,23 @@ impl Metrics {
     /// Something was looked for in a cache.
     pub fn looked_up(&self, kind: Kind, tier: Tier) {
         add(&self.cache[kind as usize][tier as usize], 1);
+        request::found(kind, tier.into());
+    }
+
+    /// The same of something that storage was asked about, which had not changed.
+    pub fn revalidated(&self, kind: Kind, tier: Tier) {
+        add(&self.cache[kind as usize][tier as usize], 1);
+        request::found(kind, CacheStatus::Revalidated);
+    }
+
+    /// Storage could not be asked about something, and what was known of it is used.
+    pub fn used_stale(&self, kind: Kind) {
+        request::found(kind, CacheStatus::Stale);
+    }
+
+    /// Something is read that is not kept.
+    pub fn bypassed(&self, kind: Kind) {
+        request::found(kind, CacheStatus::Bypass);
     }
 
     /// Something went wrong, for that cause.

@@ -37,14 +37,29 @@ pub struct Line {
     pub bytes: u64,
     /// From the request's headers to those of the answer.
     pub first_byte_ns: u64,
-    /// From the request's headers to the last byte that was given to the connection.
+    /// From the request's headers to the last byte that was handed to the socket.
     pub total_ns: u64,
+    /// From the request's headers until the client's kernel had acknowledged the last byte; none if it never did.
+    pub delivered_ns: Option<u64>,
+    /// How the caches answered.
+    pub cache: LoggedCache,
+    /// Bytes of bodies that were read from storage for it.
+    pub storage_bytes: u64,
     /// What went wrong, if anything.
     pub cause: Option<&'static str>,
     /// What became of the pace that was asked for; none where answers are not paced, or this one was not media.
     pub pace: Option<LoggedPace>,
     pub range: Option<String>,
     pub user_agent: Option<String>,
+}
+
+/// How the caches answered, see [`CacheStatus`](crate::metrics::CacheStatus); none where nothing was needed.
+#[derive(Debug, Default, Serialize)]
+pub struct LoggedCache {
+    /// Manifests and indexes.
+    pub index: Option<&'static str>,
+    /// Media, subtitles and files.
+    pub media: Option<&'static str>,
 }
 
 /// The pace of an answer.

@@ -108,6 +108,7 @@ impl App {
                 .current(&self.storage, &self.metrics, kind, path)
                 .await;
         }
+        self.metrics.bypassed(kind);
         self.storage.head(kind, path).await
     }
 

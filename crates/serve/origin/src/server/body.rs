@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http::StatusCode;
@@ -16,10 +16,12 @@ use super::access_log::{Line, LoggedPace};
 use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
+use super::deliveries::{Deliveries, Logged};
 use super::pacer::Share;
 use super::problem::Problem;
+use super::socket::Acknowledged;
 use super::streams::Taking;
-use crate::metrics::{CUT_OFF, Kind};
+use crate::metrics::{CUT_OFF, CacheStatus, Kind, RequestReads, counting_for};
 
 /// Bytes that are handed over at once where answers are paced: what has been handed over has the rate of its
 /// connection, whatever that becomes.
@@ -43,6 +45,44 @@ impl BodyError {
     }
 }
 
+/// Bytes of a body on their way to the socket.
+pub struct Chunk {
+    bytes: Bytes,
+    /// Behind the last of an answer that is logged.
+    end: Option<Box<End>>,
+}
+
+/// The end of an answer, which has arrived at the socket when it is dropped with nothing in front of it.
+struct End {
+    answer: Logged,
+    deliveries: Deliveries,
+}
+
+impl Buf for Chunk {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        let Some(end) = self.end.take() else { return };
+        let End { answer, deliveries } = *end;
+        match deliveries.now() {
+            Some(now) if self.bytes.is_empty() => deliveries.push(answer, now),
+            _ => deliveries.give_up(answer),
+        }
+    }
+}
+
 /// A body. What is not asked for is not read.
 pub struct Body {
     source: Source,
@@ -59,7 +99,7 @@ enum Source {
 }
 
 impl Body {
-    pub fn new(outgoing: Outgoing, account: Account) -> Self {
+    pub fn new(outgoing: Outgoing, mut account: Account) -> Self {
         let (source, left) = match outgoing {
             Outgoing::Bytes(bytes) => {
                 let left = bytes.len() as u64;
@@ -73,6 +113,9 @@ impl Body {
                 (Source::Stream(stream.boxed()), length)
             }
         };
+        if left == 0 {
+            account.ends_with_headers();
+        }
         Body {
             source,
             rest: Bytes::new(),
@@ -114,27 +157,30 @@ impl Body {
 }
 
 impl http_body::Body for Body {
-    type Data = Bytes;
+    type Data = Chunk;
     type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let polled = self.poll(context);
+    ) -> Poll<Option<Result<Frame<Chunk>, BodyError>>> {
+        let reads = self.account.reads();
+        let polled = counting_for(&reads, || self.poll(context));
         self.taking.waits_for_client(polled.is_ready());
-        if let Poll::Ready(Some(piece)) = &polled {
-            match piece {
-                Ok(bytes) => {
-                    let length = bytes.len() as u64;
-                    let left = self.left.saturating_sub(length);
-                    self.left = left;
-                    self.account.sent(length, left == 0);
-                }
-                Err(error) => self.account.failed(error.cause()),
+        Poll::Ready(ready!(polled).map(|piece| match piece {
+            Ok(bytes) => {
+                let length = bytes.len() as u64;
+                self.left = self.left.saturating_sub(length);
+                let is_last = self.left == 0;
+                self.account.sent(length, is_last);
+                let end = if is_last { self.account.ends() } else { None };
+                Ok(Frame::data(Chunk { bytes, end }))
             }
-        }
-        polled.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            Err(error) => {
+                self.account.failed(error.cause());
+                Err(error)
+            }
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -165,24 +211,43 @@ impl Drop for Body {
 /// What is known of a request, counted and logged when its answer has ended, or when it is cut off before it has one.
 pub struct Account {
     app: Arc<App>,
-    /// Its line of the access log, without the fields that are known only at the end.
-    line: Option<Box<Line>>,
+    /// What is known only of a request that is logged.
+    logged: Option<Box<LoggedSoFar>>,
     /// Nothing before there is an answer.
     kind: Option<Kind>,
     cause: Option<&'static str>,
     bytes: u64,
     /// Of the rate of its connection.
     share: Option<Share>,
+    /// Where it is logged.
+    deliveries: Deliveries,
     /// Its connection is busy for as long.
     under_way: UnderWay,
 }
 
+/// What is known of a request that is logged.
+struct LoggedSoFar {
+    /// Without the fields that are known only at the end.
+    line: Box<Line>,
+    reads: Arc<RequestReads>,
+    /// How far the socket was in front of the headers of an answer that is nothing else.
+    headers: Option<Acknowledged>,
+}
+
 impl Account {
     /// Of a request that has just come.
-    pub fn open(app: Arc<App>, line: Option<Box<Line>>, under_way: UnderWay) -> Self {
+    pub fn open(app: Arc<App>, line: Option<Box<Line>>, deliveries: Deliveries, under_way: UnderWay) -> Self {
+        let logged = line.map(|line| {
+            Box::new(LoggedSoFar {
+                line,
+                reads: Arc::default(),
+                headers: None,
+            })
+        });
         Account {
             app,
-            line,
+            logged,
+            deliveries,
             kind: None,
             cause: None,
             bytes: 0,
@@ -193,9 +258,14 @@ impl Account {
 
     /// The response is paced, which the log records.
     pub fn paced(&mut self, pace: impl FnOnce() -> LoggedPace) {
-        if let Some(line) = &mut self.line {
-            line.pace = Some(pace());
+        if let Some(logged) = &mut self.logged {
+            logged.line.pace = Some(pace());
         }
+    }
+
+    /// What is read for the request, if it is logged.
+    pub fn reads(&self) -> Option<Arc<RequestReads>> {
+        self.logged.as_ref().map(|logged| logged.reads.clone())
     }
 
     /// What the answer has of its connection's rate, until it has ended.
@@ -208,10 +278,39 @@ impl Account {
         let first_byte = self.under_way.since.elapsed();
         self.kind = Some(kind);
         self.app.metrics.answered(kind, status.as_u16(), first_byte);
-        if let Some(line) = &mut self.line {
-            line.status = status.as_u16();
-            line.kind = kind.name();
-            line.first_byte_ns = nanoseconds(first_byte);
+        if let Some(logged) = &mut self.logged {
+            logged.line.status = status.as_u16();
+            logged.line.kind = kind.name();
+            logged.line.first_byte_ns = nanoseconds(first_byte);
+        }
+    }
+
+    /// The answer has no body. Its headers, which are written from now on, are all of it.
+    fn ends_with_headers(&mut self) {
+        if let Some(logged) = &mut self.logged {
+            logged.headers = self.deliveries.now();
+        }
+    }
+
+    /// What goes behind the last bytes of an answer that is logged.
+    fn ends(&mut self) -> Option<Box<End>> {
+        let logged = self.logged.take()?;
+        Some(Box::new(End {
+            answer: self.line_of(*logged),
+            deliveries: self.deliveries.clone(),
+        }))
+    }
+
+    fn line_of(&self, logged: LoggedSoFar) -> Logged {
+        let LoggedSoFar { mut line, reads, .. } = logged;
+        line.bytes = self.bytes;
+        line.cause = self.cause;
+        line.cache.index = reads.index().map(CacheStatus::name);
+        line.cache.media = reads.media().map(CacheStatus::name);
+        line.storage_bytes = reads.bytes();
+        Logged {
+            line,
+            since: self.under_way.since,
         }
     }
 
@@ -220,8 +319,8 @@ impl Account {
         let too_slow = self.under_way.since.elapsed() >= self.app.limits.request_time;
         self.app.metrics.cut_off();
         self.failed(if too_slow { "client_stalled" } else { "client_gone" });
-        if let Some(line) = &mut self.line {
-            line.status = CUT_OFF;
+        if let Some(logged) = &mut self.logged {
+            logged.line.status = CUT_OFF;
         }
     }
 
@@ -245,11 +344,12 @@ impl Drop for Account {
         if self.kind.is_none() {
             self.cut_off();
         }
-        if let (Some(log), Some(mut line)) = (&self.app.log, self.line.take()) {
-            line.total_ns = nanoseconds(self.under_way.since.elapsed());
-            line.bytes = self.bytes;
-            line.cause = self.cause;
-            log.write(line);
+        let Some(logged) = self.logged.take() else { return };
+        let headers = logged.headers;
+        let answer = self.line_of(*logged);
+        match headers {
+            Some(headers) => self.deliveries.push(answer, headers),
+            None => self.deliveries.give_up(answer),
         }
     }
 }

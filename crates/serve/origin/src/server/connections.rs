@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::activity::Activity;
 use super::app::App;
+use super::deliveries::Deliveries;
 use super::pacer::Pacer;
 use super::routes::{Client, respond};
 use super::socket::Socket;
@@ -97,9 +98,10 @@ async fn connection(
     let client = Client {
         pacer: Pacer::new(&app, &socket, matches!(version, Version::Http2)),
         socket: socket.clone(),
+        deliveries: Deliveries::new(&app, &socket),
         activity: Activity::new(),
     };
-    let pacer = client.pacer.clone();
+    let (pacer, deliveries) = (client.pacer.clone(), client.deliveries.clone());
     let served = async {
         match version {
             Version::Http1 => http1(app, io, client, stopping.clone()).await,
@@ -107,11 +109,17 @@ async fn connection(
         }
     };
     let result = tokio::select! {
+        // In this order, see `Deliveries::watch`.
+        biased;
         result = served => result,
         never = pacer.watch() => match never {},
+        never = deliveries.watch() => match never {},
     };
     match result {
-        Ok(End::Whole) => linger(&socket, stopping).await,
+        Ok(End::Whole) => tokio::select! {
+            () = linger(&socket, stopping) => {}
+            never = deliveries.watch() => match never {},
+        },
         Ok(End::CutOff) => {}
         Err(error) => tracing::debug!(%error, %peer, "a connection failed"),
     }

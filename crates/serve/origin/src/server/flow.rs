@@ -109,6 +109,7 @@ async fn open(app: &Arc<App>, kind: Kind, stored: Stored) -> Result<Option<Picki
     let source = if app.caches(kind, range.end - range.start) {
         Source::Whole(Some(app.cached(kind, &path, &version, range).await?))
     } else {
+        app.metrics.bypassed(kind);
         Source::RangeRead(app.storage.read(kind, &path, range, Some(&version)).await?)
     };
     Ok(Some(Picking {

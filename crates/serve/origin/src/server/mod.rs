@@ -8,6 +8,7 @@ mod app;
 mod body;
 mod config;
 mod connections;
+mod deliveries;
 mod descriptors;
 mod error;
 mod flow;

@@ -9,11 +9,12 @@ use hyper::body::Incoming;
 use serde_json::json;
 use weir_media::presentation::Resource;
 
-use super::access_log::Line;
+use super::access_log::{Line, LoggedCache};
 use super::activity::{Activity, UnderWay};
 use super::answer::{self, Answer, Found, Keep, METHODS, Outgoing};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
+use super::deliveries::Deliveries;
 use super::licence;
 use super::pace;
 use super::pacer::Pacer;
@@ -22,7 +23,7 @@ use super::problem::Problem;
 use super::socket::Socket;
 use crate::content::{Content, Part, Stored};
 use crate::keys::KeyError;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Kind, Metrics, counted_for};
 use crate::outside::address::split;
 use crate::path::ObjectPath;
 
@@ -41,6 +42,7 @@ pub struct Client {
     pub socket: Socket,
     pub activity: Activity,
     pub pacer: Pacer,
+    pub deliveries: Deliveries,
 }
 
 /// Answers a request; what is wrong is an answer too.
@@ -51,8 +53,8 @@ pub async fn respond(
     under_way: UnderWay,
 ) -> Response<Body> {
     let line = app.log.is_some().then(|| Box::new(line(&request, client)));
-    let mut account = Account::open(app.clone(), line, under_way);
-    let answered = match answer(&app, &mut request).await {
+    let mut account = Account::open(app.clone(), line, client.deliveries.clone(), under_way);
+    let answered = match counted_for(account.reads(), answer(&app, &mut request)).await {
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem, request.method()),
     };
@@ -271,6 +273,9 @@ fn line(request: &Request<Incoming>, client: &Client) -> Line {
         bytes: 0,
         first_byte_ns: 0,
         total_ns: 0,
+        delivered_ns: None,
+        cache: LoggedCache::default(),
+        storage_bytes: 0,
         cause: None,
         pace: None,
         range: header(RANGE),

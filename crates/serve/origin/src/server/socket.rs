@@ -12,6 +12,7 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use weir_net::tcp;
 
 use weir_pacing::{Burst, Progress, TcpRate};
@@ -27,6 +28,17 @@ pub struct Socket {
     sending: Arc<Sending>,
 }
 
+/// How much of what was written the client's kernel has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Bytes written to the socket.
+    pub written: u64,
+    /// How often all that was to be written was written.
+    pub flushes: u64,
+    /// Of the bytes written, those that were acknowledged.
+    pub bytes: u64,
+}
+
 /// What was sent, and how to send.
 #[derive(Debug, Default)]
 struct Sending {
@@ -36,6 +48,11 @@ struct Sending {
     burst: AtomicU32,
     /// The next write is a packet of its own.
     alone: AtomicBool,
+    /// Somebody waits for the next flush.
+    awaited: AtomicBool,
+    flushed: Notify,
+    /// The end of the connection was sent.
+    is_shut: AtomicBool,
 }
 
 impl Socket {
@@ -74,6 +91,26 @@ impl Socket {
             written: self.sending.written.load(Ordering::Relaxed),
             flushes: self.sending.flushes.load(Ordering::Relaxed),
         }
+    }
+
+    /// How much of it the client has.
+    pub fn acknowledged(&self) -> Acknowledged {
+        let written = self.sending.written.load(Ordering::Relaxed);
+        // Of a socket that cannot be asked, nothing is known to have arrived.
+        let left = tcp::unacknowledged(&self.stream).unwrap_or(u64::MAX);
+        // The end counts as a byte.
+        let left = left.saturating_sub(self.sending.is_shut.load(Ordering::Relaxed).into());
+        Acknowledged {
+            written,
+            flushes: self.sending.flushes.load(Ordering::Relaxed),
+            bytes: written.saturating_sub(left),
+        }
+    }
+
+    /// Waits until all that was to be written has been.
+    pub async fn flushed(&self) {
+        self.sending.awaited.store(true, Ordering::Relaxed);
+        self.sending.flushed.notified().await;
     }
 
     /// The most that a packet carries, bytes.
@@ -192,10 +229,15 @@ impl AsyncWrite for Socket {
 
     fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.sending.flushes.fetch_add(1, Ordering::Relaxed);
+        if self.sending.awaited.load(Ordering::Relaxed) {
+            self.sending.awaited.store(false, Ordering::Relaxed);
+            self.sending.flushed.notify_one();
+        }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sending.is_shut.store(true, Ordering::Relaxed);
         Poll::Ready(SockRef::from(&*self.stream).shutdown(Shutdown::Write))
     }
 }

@@ -52,7 +52,15 @@ impl Versions {
             async move { storage.head(kind, &path).await }
         };
         let (told, is_first) = self.asks.join(path.clone(), begin).await;
-        metrics.looked_up(kind, if is_first { Tier::Missed } else { Tier::Shared });
+        let is_as_before =
+            |(known, _): &(Meta, Instant)| told.as_ref().is_ok_and(|told| told.is_same_version(known));
+        if !is_first {
+            metrics.looked_up(kind, Tier::Shared);
+        } else if before.as_ref().is_some_and(is_as_before) {
+            metrics.revalidated(kind, Tier::Missed);
+        } else {
+            metrics.looked_up(kind, Tier::Missed);
+        }
         match (told, before) {
             (Ok(meta), _) => {
                 self.learn(path, &meta);
@@ -60,6 +68,7 @@ impl Versions {
             }
             (Err(error), Some((meta, _))) if error.is_passing() => {
                 tracing::debug!(%path, %error, "using the previous version");
+                metrics.used_stale(kind);
                 Ok(meta)
             }
             (Err(error), _) => {

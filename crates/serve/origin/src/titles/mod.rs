@@ -101,6 +101,7 @@ impl Titles {
     /// When there are no media, they cannot be read, or they are damaged.
     pub async fn get(self: &Arc<Self>, path: &ObjectPath) -> Loaded {
         if !self.settings.keep {
+            self.metrics.bypassed(Kind::Index);
             return self.load(path, None).await;
         }
         if let Some(title) = self.fresh(self.kept.get(path).as_ref()) {
@@ -163,6 +164,7 @@ impl Titles {
             }
             Err(TitleError::Storage(error)) if error.is_passing() && known.is_some() => {
                 tracing::debug!(%path, %error, "using the previous version of the title");
+                self.metrics.used_stale(Kind::Index);
                 known.ok_or(TitleError::Storage(error))
             }
             Err(error) => {
@@ -179,7 +181,7 @@ impl Titles {
         if let Some(known) = known.filter(|known| known.is_of(&files))
             && self.refers_as_before(&known, &files).await?
         {
-            self.metrics.looked_up(Kind::Index, Tier::Memory);
+            self.metrics.revalidated(Kind::Index, Tier::Memory);
             return Ok(known);
         }
         let sources = self.sources(&files).await?;

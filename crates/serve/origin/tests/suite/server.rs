@@ -374,17 +374,37 @@ fn each_request_is_a_line_in_the_log() {
     let log = folder.path().join("access.log");
     let mut served = Served::start(&Config {
         access_log: Some(LogTo::File(log.clone())),
+        configuration: Configuration::D,
         ..config(folder.path().to_str().expect("a name"))
     });
     served.python(
         r#"
-ask("GET", "/films/a%20b.mp4?session=7", {"Range": "bytes=0-99", "User-Agent": "player \"one\"\t"})
+ranges = {"Range": "bytes=0-99", "User-Agent": "player \"one\"\t"}
+ask("GET", "/films/a%20b.mp4?session=7", ranges)
 ask("GET", "/none")
+ask("GET", "/films/a%20b.mp4", ranges)
+ask("HEAD", "/films/a%20b.mp4")
+ask("GET", "/healthz")
 "#,
     );
     served.stop().expect("an orderly end");
     let lines = log_lines(&log);
-    assert_eq!(lines.len(), 2);
+    assert_eq!(lines.len(), 5);
+    for (line, (media, read)) in lines.iter().zip([
+        ("\"miss\"", 100),
+        ("\"miss\"", 0),
+        ("\"hit\"", 0),
+        ("\"hit\"", 0),
+        ("null", 0),
+    ]) {
+        assert_eq!(line["cache"]["media"].to_string(), media, "{line}");
+        assert_eq!(line["storage_bytes"], read, "{line}");
+        // Whether it had a body or not.
+        assert!(
+            line["delivered_ns"].as_u64() >= line["total_ns"].as_u64(),
+            "{line}"
+        );
+    }
     let first = &lines[0];
     assert_eq!(first["path"], "/films/a%20b.mp4?session=7");
     assert_eq!((&first["status"], &first["bytes"]), (&206.into(), &100.into()));
@@ -431,6 +451,7 @@ fn a_request_that_is_cut_off_before_its_answer_is_counted_and_logged() {
     assert_eq!((&line["status"], &line["bytes"]), (&499.into(), &0.into()));
     assert_eq!(line["cause"], "client_gone");
     assert_eq!(line["first_byte_ns"], 0);
+    assert!(line["delivered_ns"].is_null());
     assert!(line["total_ns"].as_u64() > Some(0));
 }
 
