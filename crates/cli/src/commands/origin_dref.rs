@@ -49,6 +49,12 @@ pub fn write(file: &Path, output: &Path) -> Result<(FileIndex, String, usize), F
             file.display()
         )));
     }
+    if index.tracks.iter().any(|track| track.protection().is_some()) {
+        return Err(Failure::usage(format!(
+            "{} has encrypted tracks, which a dref MP4 cannot describe; name a file with clear media",
+            file.display()
+        )));
+    }
     let movie = reference_movie(&index, &url);
     std::fs::write(output, &movie)
         .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;

@@ -14,6 +14,7 @@ mod bits;
 mod boxes;
 mod cipher;
 mod content_key;
+mod decrypt;
 mod error;
 mod h264;
 mod h265;
@@ -26,6 +27,7 @@ mod units;
 
 pub use cipher::encrypt_whole;
 pub use content_key::ContentKey;
+pub use decrypt::decrypt_samples;
 pub use error::{EncryptionError, UnitError};
 pub use protection::{
     Announcement, COMMON_SYSTEM, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,

@@ -4,8 +4,10 @@
 
 use aes::Aes128;
 use aes::cipher::block_padding::Pkcs7;
-use aes::cipher::{Block, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherSeek};
-use cbc::Encryptor;
+use aes::cipher::{
+    Block, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherSeek,
+};
+use cbc::{Decryptor, Encryptor};
 use ctr::{Ctr64BE, CtrCore};
 
 use super::content_key::ContentKey;
@@ -36,6 +38,12 @@ impl Cipher {
         move |bytes| mode.apply_keystream(bytes)
     }
 
+    /// The same from any counter on, such as one that a source chose.
+    pub(super) fn counter_from(&self, iv: [u8; BLOCK]) -> impl FnMut(&mut [u8]) + use<> {
+        let mut mode = counting(self.aes.clone(), iv);
+        move |bytes| mode.apply_keystream(bytes)
+    }
+
     /// The same for bytes that follow `behind` other bytes of the sample.
     pub(super) fn count_from(&self, iv: [u8; 8], behind: u64, bytes: &mut [u8]) {
         let mut mode = self.counting(iv);
@@ -62,6 +70,28 @@ impl Cipher {
             if let Some(block) = run.first_chunk_mut::<BLOCK>() {
                 mode.encrypt_block(block.into());
             }
+        }
+    }
+}
+
+/// Chaining, undone.
+impl Cipher {
+    /// Decrypts those whole blocks of `bytes` that a pattern has: blocks encrypted, and blocks left clear behind them; all
+    /// blocks if both are 0.
+    pub(super) fn unchain(&self, iv: [u8; BLOCK], (encrypted, left_clear): (u8, u8), bytes: &mut [u8]) {
+        let mut mode = Decryptor::<Aes128>::inner_iv_init(self.aes.clone(), &iv.into());
+        let run = match usize::from(encrypted) + usize::from(left_clear) {
+            0 => bytes.len().max(1),
+            blocks => blocks * BLOCK,
+        };
+        let most = match (encrypted, left_clear) {
+            (0, 0) => bytes.len(),
+            _ => usize::from(encrypted) * BLOCK,
+        };
+        for run in bytes.chunks_mut(run) {
+            let length = run.len().min(most);
+            let (blocks, _) = Block::<Aes128>::slice_as_chunks_mut(&mut run[..length]);
+            mode.decrypt_blocks(blocks);
         }
     }
 }

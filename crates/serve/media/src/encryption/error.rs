@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::protection::Scheme;
+use super::protection::{KeyId, Scheme};
 use crate::bmff::BmffError;
 use crate::package::PackageError;
 
@@ -102,6 +102,18 @@ pub enum EncryptionError {
     NoRoom {
         /// The samples.
         samples: Range<u32>,
+    },
+    /// Encryption data that a sample comes with.
+    #[error("cannot decrypt sample {number}: its subsamples are not its bytes")]
+    Source {
+        /// Its number in decoding order, from 0.
+        number: u32,
+    },
+    /// The key of a track that comes encrypted is not known.
+    #[error("the key {key_id} of its media is unknown")]
+    SourceKey {
+        /// Its identifier.
+        key_id: KeyId,
     },
     /// Other bytes than those of the samples.
     #[error("the payload has {given} bytes instead of {wanted}")]

@@ -7,6 +7,7 @@ use crate::bmff::{BmffError, Boxes, Mp4Box};
 
 use super::channels;
 use super::error::IndexError;
+use super::protection::{SourceProtection, unprotected_entry};
 
 /// What is known of a video track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +60,24 @@ pub(super) fn read_entry(bytes: &[u8], place: &str) -> Result<(String, MediaInfo
     match &entry.kind.0 {
         b"avc1" | b"avc3" | b"hvc1" | b"hev1" | b"av01" => read_video(&entry, place),
         b"mp4a" | b"Opus" | b"ac-3" | b"ec-3" => read_audio(&entry, place),
-        b"encv" | b"enca" => Err(IndexError::unsupported(place, "its samples are encrypted")),
         _ => Err(IndexError::unsupported(
             place,
             format!("its codec is {}", entry.kind),
         )),
     }
+}
+
+/// The sample entry as it was before its samples were encrypted, and how they were; nothing of clear ones.
+pub(super) fn read_protected(
+    entry: &Mp4Box<'_>,
+    place: &str,
+) -> Result<Option<(Vec<u8>, SourceProtection)>, IndexError> {
+    let fields = match &entry.kind.0 {
+        b"encv" => VISUAL_FIELDS,
+        b"enca" => AUDIO_FIELDS,
+        _ => return Ok(None),
+    };
+    unprotected_entry(entry, fields, place).map(Some)
 }
 
 fn read_video(entry: &Mp4Box<'_>, place: &str) -> Result<(String, MediaInfo), IndexError> {
@@ -530,8 +543,16 @@ mod tests {
         let refused = |bytes: &[u8]| read_entry(bytes, "track 1").unwrap_err().to_string();
         let fields = [0; VISUAL_FIELDS];
         assert_eq!(
-            refused(&entry(b"encv", &fields, (b"sinf", &[]))),
-            "track 1: its samples are encrypted; this is not supported"
+            read_protected(
+                &super::Boxes::new(&entry(b"encv", &fields, (b"sinf", &[])), 0)
+                    .next()
+                    .unwrap()
+                    .unwrap(),
+                "track 1"
+            )
+            .unwrap_err()
+            .to_string(),
+            "missing 'frma' box in the sample entry of track 1"
         );
         assert_eq!(
             refused(&entry(b"vp09", &fields, (b"vpcC", &[]))),

@@ -114,9 +114,13 @@ fn read_runs(
         let set = draft.samples.set_decode_time(fields.by_version(version)?);
         set.map_err(|refusal| refused(refusal, place, &draft.samples))?;
     }
+    let before = draft.samples.len();
     let mut position = base;
     for run in traf.children_of(b"trun") {
         position = read_run(&run?, header, base, position, draft, place)?;
+    }
+    if let Some(protection) = &mut draft.protection {
+        protection.read(traf, (draft.samples.len() - before) as usize, place)?;
     }
     Ok(position)
 }

@@ -3,9 +3,10 @@
 
 use crate::bmff::{Boxes, FourCc, Mp4Box};
 
-use super::codec::read_entry;
+use super::codec::{read_entry, read_protected};
 use super::edits::presentation_shift;
 use super::error::IndexError;
+use super::protection::ProtectionTable;
 use super::samples::SampleTableBuilder;
 use super::tables::{ChunkRuns, read_samples};
 use super::track::{Display, FileIndex, PassedOver, TrackHead, TrackIndex, TrackKind};
@@ -25,6 +26,8 @@ pub(super) struct Draft {
     pub head: TrackHead,
     pub samples: SampleTableBuilder,
     pub defaults: Defaults,
+    /// Of a track that comes encrypted.
+    pub protection: Option<ProtectionTable>,
 }
 
 /// A movie whose fragments are being collected.
@@ -129,7 +132,7 @@ impl Movie {
                 value: 1 << 32,
                 limit: u64::from(u32::MAX),
             })?;
-            tracks.push(TrackIndex::new(draft.head, samples)?);
+            tracks.push(TrackIndex::new(draft.head, samples, draft.protection)?);
         }
         if tracks.is_empty() {
             let why = passed_over.first().map_or(String::new(), |track| {
@@ -170,7 +173,13 @@ fn read_track(
         .description(&place)?
         .unwrap_or(defaults.description.max(1));
     let entry = sample_entry(&need_box(&stbl, b"stsd")?, description, &place)?;
-    match read_entry(entry.whole, &place) {
+    let protected = match read_protected(&entry, &place) {
+        Err(IndexError::Unsupported { what, .. }) => return passed_over(what),
+        other => other?,
+    };
+    let (clear_entry, protection) = protected.unzip();
+    let clear_entry = clear_entry.unwrap_or_else(|| entry.whole.to_vec());
+    match read_entry(&clear_entry, &place) {
         Err(IndexError::Unsupported { what, .. }) => return passed_over(what),
         other => other?,
     };
@@ -186,6 +195,13 @@ fn read_track(
     };
     let mut samples = SampleTableBuilder::new(limits.samples, end);
     read_samples(&stbl, &place, &mut samples)?;
+    let mut protection = protection.map(ProtectionTable::new);
+    if let Some(table) = &mut protection {
+        match table.read(&stbl, samples.len() as usize, &place) {
+            Err(IndexError::Unsupported { what, .. }) => return passed_over(what),
+            other => other?,
+        }
+    }
     let head = TrackHead {
         track_id,
         kind,
@@ -193,7 +209,7 @@ fn read_track(
         language,
         presentation_shift,
         display,
-        sample_entry: entry.whole.to_vec(),
+        sample_entry: clear_entry,
     };
     let draft = Draft {
         head,
@@ -202,6 +218,7 @@ fn read_track(
             description,
             ..defaults
         },
+        protection,
     };
     Ok(Read::Track(Box::new(draft), media))
 }

@@ -10,11 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::{read_varint, take, unzigzag, write_varint, zigzag};
 use super::movie::is_language;
+use super::protection::{ProtectionTable, SourceProtection, SourceScheme};
 use super::samples::{MOST_TIME, SampleTable};
 use super::track::{Display, FileIndex, PassedOver, TrackHead, TrackIndex, TrackKind};
 
 /// The version that is written, and the only one that is read: an older index is built anew.
-pub const INDEX_VERSION: u32 = 1;
+pub const INDEX_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"weirindx";
 /// Bytes of a block in the directory.
@@ -160,6 +161,57 @@ fn write_track(track: &TrackIndex, into: &mut Vec<u8>) {
         into.extend(start.to_le_bytes());
     }
     write_text(columns, into);
+    write_protection(track.protection(), into);
+}
+
+fn write_protection(protection: Option<&ProtectionTable>, into: &mut Vec<u8>) {
+    let Some(table) = protection else {
+        into.push(0);
+        return;
+    };
+    let source = table.source();
+    into.push(match source.scheme {
+        SourceScheme::Cenc => 1,
+        SourceScheme::Cbcs => 2,
+    });
+    into.extend(source.key_id);
+    into.extend([source.pattern.0, source.pattern.1, source.iv_bytes]);
+    into.extend(source.constant_iv);
+    let (lengths, bytes) = table.parts();
+    for length in lengths {
+        write_varint(length.into(), into);
+    }
+    write_text(bytes, into);
+}
+
+fn read_protection(body: &mut &[u8], samples: u32) -> Result<Option<ProtectionTable>, StoredIndexError> {
+    let scheme = match byte(body)? {
+        0 => return Ok(None),
+        1 => SourceScheme::Cenc,
+        2 => SourceScheme::Cbcs,
+        _ => return Err(broken("the encryption of a track is unknown")),
+    };
+    let mut source = SourceProtection {
+        scheme,
+        key_id: [0; 16],
+        pattern: (0, 0),
+        iv_bytes: 0,
+        constant_iv: [0; 16],
+    };
+    source.key_id.copy_from_slice(bytes(body, 16)?);
+    source.pattern = (byte(body)? & 0xf, byte(body)? & 0xf);
+    source.iv_bytes = byte(body)?;
+    source.constant_iv.copy_from_slice(bytes(body, 16)?);
+    let mut lengths = Vec::new();
+    for _ in 0..samples {
+        lengths.push(small(body)?);
+    }
+    let data = counted(body)?.to_vec();
+    let table = ProtectionTable::from_parts(source, lengths.into_iter(), data);
+    let table = table.filter(|_| matches!(source.iv_bytes, 0 | 8 | 16));
+    table
+        .map(Some)
+        .ok_or_else(|| broken("the encryption data of a track does not add up"))
 }
 
 fn read_track(body: &mut &[u8], end: u64) -> Result<TrackIndex, StoredIndexError> {
@@ -195,7 +247,8 @@ fn read_track(body: &mut &[u8], end: u64) -> Result<TrackIndex, StoredIndexError
         sample_entry: counted(body)?.to_vec(),
     };
     let samples = read_samples(body, end)?;
-    TrackIndex::new(head, samples).map_err(|error| broken(error.to_string()))
+    let protection = read_protection(body, samples.len())?;
+    TrackIndex::new(head, samples, protection).map_err(|error| broken(error.to_string()))
 }
 
 fn read_samples(body: &mut &[u8], end: u64) -> Result<SampleTable, StoredIndexError> {

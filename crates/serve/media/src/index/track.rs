@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::codec::{AudioInfo, MediaInfo, VideoInfo, read_entry};
 use super::error::IndexError;
+use super::protection::ProtectionTable;
 use super::samples::{Sample, SampleTable};
 use super::statistics::Statistics;
 
@@ -44,7 +45,7 @@ pub struct TrackHead {
     pub presentation_shift: i64,
     /// From the track header.
     pub display: Display,
-    /// The sample entry: the whole box.
+    /// The sample entry: the whole box, as it is of clear samples.
     pub sample_entry: Vec<u8>,
 }
 
@@ -96,6 +97,7 @@ pub struct TrackIndex {
     head: TrackHead,
     info: TrackInfo,
     samples: SampleTable,
+    protection: Option<ProtectionTable>,
 }
 
 impl TrackIndex {
@@ -104,13 +106,26 @@ impl TrackIndex {
     /// # Errors
     ///
     /// Sample entries that cannot be read, or whose codec is not known here; tracks without samples or timescale.
-    pub(super) fn new(head: TrackHead, samples: SampleTable) -> Result<Self, IndexError> {
+    pub(super) fn new(
+        head: TrackHead,
+        samples: SampleTable,
+        protection: Option<ProtectionTable>,
+    ) -> Result<Self, IndexError> {
         let place = format!("track {}", head.track_id);
         if head.timescale == 0 {
             return Err(IndexError::broken(place, "its timescale is zero"));
         }
         if samples.is_empty() {
             return Err(IndexError::broken(place, "it has no samples"));
+        }
+        if protection
+            .as_ref()
+            .is_some_and(|table| table.len() != samples.len() as usize)
+        {
+            return Err(IndexError::broken(
+                place,
+                "its encryption data is of other samples",
+            ));
         }
         let (codec, mut media) = read_entry(&head.sample_entry, &place)?;
         let statistics = Statistics::of(&samples, head.timescale);
@@ -137,7 +152,12 @@ impl TrackIndex {
                 .saturating_add(head.presentation_shift),
             end: statistics.composition_end.saturating_add(head.presentation_shift),
         };
-        Ok(TrackIndex { head, info, samples })
+        Ok(TrackIndex {
+            head,
+            info,
+            samples,
+            protection,
+        })
     }
 
     /// What the headers say.
@@ -155,6 +175,11 @@ impl TrackIndex {
         &self.samples
     }
 
+    /// How the samples are encrypted in the file; none if they are clear.
+    pub fn protection(&self) -> Option<&ProtectionTable> {
+        self.protection.as_ref()
+    }
+
     /// When a sample of this track is shown, in units of the timescale, on the timeline of the presentation.
     pub fn presentation_time(&self, sample: &Sample) -> i64 {
         sample
@@ -165,7 +190,8 @@ impl TrackIndex {
     /// Bytes of memory that this index takes, without what the allocator adds.
     pub fn memory_bytes(&self) -> usize {
         let texts = self.head.language.len() * 2 + self.info.codec.len() + self.head.sample_entry.len();
-        size_of::<Self>() + texts + self.samples.memory_bytes()
+        let protection = self.protection.as_ref().map_or(0, ProtectionTable::memory_bytes);
+        size_of::<Self>() + texts + self.samples.memory_bytes() + protection
     }
 }
 

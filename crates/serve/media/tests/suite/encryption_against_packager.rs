@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::encrypted::{AV1_SOURCES, IV, KEY, KEY_ID, SOURCES, encrypt, key_hex};
-use crate::sources::{AAC, AUDIO, hashes, make, run};
+use crate::sources::{AAC, AUDIO, hashes, index, make, run};
 use weir_media::bmff::{Boxes, Mp4Box};
 use weir_media::encryption::Scheme;
+use weir_media::index::FileIndex;
 use weir_rig::film::kept;
 
 fn packager() -> String {
@@ -163,6 +164,9 @@ fn check_scheme(folder: &Path, source: &Path, stream: &str, scheme: Scheme, expe
     for (number, (ours, theirs)) in pairs.enumerate() {
         assert_eq!(ours, theirs, "{source:?} {scheme} sample {number}");
     }
+    let (indexed, _) = index(&theirs);
+    assert!(indexed.tracks.iter().all(|track| track.protection().is_some()));
+    assert_eq!(FileIndex::from_bytes(&indexed.to_bytes()), Ok(indexed));
     let clear = folder.join("clear.mp4");
     package(stream, &ours.path, &clear, "--enable_raw_key_decryption");
     assert_eq!(packets(&clear), expected, "{source:?} {scheme}");

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use weir_media::encryption::{ContentKey, KeyId, Scheme, hex_16};
 
 use crate::cache::{Flights, MemoryCache};
 use crate::outside::key_rules::{Rule, Rules};
@@ -21,6 +22,7 @@ use crate::path::ObjectPath;
 use key_server::KeyServer;
 
 pub use crate::outside::key_error::{KeyError, KeysError};
+pub use crate::outside::source_keys::SourceKeys;
 pub use crate::outside::written_key::TitleKey;
 
 /// How long a key of the key server is used before it is asked again.
@@ -52,6 +54,9 @@ pub struct Keys {
     addresses: Addresses,
     kept: MemoryCache<ObjectPath, (Arc<TitleKey>, Instant)>,
     asks: Flights<ObjectPath, WrittenResult>,
+    kept_sources: MemoryCache<[u8; 16], (ContentKey, Instant)>,
+    /// Of titles whose media are clear.
+    no_sources: Arc<SourceKeys>,
 }
 
 impl Keys {
@@ -70,6 +75,8 @@ impl Keys {
             addresses,
             kept: MemoryCache::new(MEMORY),
             asks: Flights::default(),
+            kept_sources: MemoryCache::new(MEMORY),
+            no_sources: Arc::default(),
         })
     }
 
@@ -115,6 +122,60 @@ impl Keys {
                 self.asked_for(known, title).await.map(Some)
             }
         }
+    }
+
+    /// Keys that the media of a title are encrypted with already. What is made of them is encrypted anew, or clear where a
+    /// rule says so.
+    ///
+    /// # Errors
+    ///
+    /// When no rule speaks of the title, and when a key is not known or not available.
+    pub async fn of_sources(
+        &self,
+        title: &ObjectPath,
+        key_ids: &[KeyId],
+    ) -> Result<Arc<SourceKeys>, KeyError> {
+        if key_ids.is_empty() {
+            return Ok(self.no_sources.clone());
+        }
+        if !self.protects(title) && !self.rules.says_clear(title) {
+            return Err(KeyError::NoRule { title: title.clone() });
+        }
+        let mut keys = SourceKeys::default();
+        for key_id in key_ids {
+            let key = match self.rules.sources().of(*key_id) {
+                Some(key) => key.clone(),
+                None => self.source_asked_for(title, *key_id).await?,
+            };
+            keys.insert(*key_id, key);
+        }
+        Ok(Arc::new(keys))
+    }
+
+    async fn source_asked_for(&self, title: &ObjectPath, key_id: KeyId) -> Result<ContentKey, KeyError> {
+        if let Some((key, since)) = self.kept_sources.get(&key_id.0)
+            && since.elapsed() < KEPT
+        {
+            return Ok(key);
+        }
+        let Some(server) = &self.server else {
+            let title = title.clone();
+            return Err(KeyError::NoSourceKey { title, key_id });
+        };
+        let known = WrittenKey {
+            scheme: Some(Scheme::Cenc.name().to_owned()),
+            key_id: Some(key_id.hex()),
+            ..WrittenKey::default()
+        };
+        let told = server.ask(&known, title).await?.key.unwrap_or_default();
+        let key = hex_16(&told).map_err(|error| KeyError::Wrong {
+            title: title.clone(),
+            why: error.to_string(),
+        })?;
+        let key = ContentKey::new(key);
+        self.kept_sources
+            .insert(key_id.0, (key.clone(), Instant::now()), BYTES);
+        Ok(key)
     }
 
     fn made(&self, written: &WrittenKey, title: &ObjectPath) -> Result<TitleKey, KeyError> {

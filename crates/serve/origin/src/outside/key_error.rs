@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use weir_media::encryption::KeyId;
+
 use crate::path::ObjectPath;
 
 /// Errors in the options or files of keys, which keep the origin from starting.
@@ -66,6 +68,24 @@ pub enum KeyError {
         title: ObjectPath,
         /// Its file.
         file: ObjectPath,
+    },
+    /// Media that come encrypted, and nothing says what is made of them.
+    #[error(
+        "/{title} has encrypted media and no rule; write one in the key file, with a key or with 'clear = true'"
+    )]
+    NoRule {
+        /// The title.
+        title: ObjectPath,
+    },
+    /// Media that come encrypted by a key that is not known.
+    #[error(
+        "/{title} has media encrypted with the key {key_id}, which is unknown; add it as [[source]] to the key file, or name a key server with --key-server"
+    )]
+    NoSourceKey {
+        /// The title.
+        title: ObjectPath,
+        /// Which key.
+        key_id: KeyId,
     },
     /// A stored file that holds protected media.
     #[error("/{file} is protected and not served as stored")]

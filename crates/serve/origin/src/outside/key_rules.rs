@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::key_error::KeysError;
+use super::source_keys::{SourceKeys, WrittenSource};
 use super::written_key::{Addresses, WrittenKey};
 use crate::path::ObjectPath;
 
@@ -38,6 +39,8 @@ pub struct Rules {
     patterns: Vec<(Pattern, usize)>,
     /// What no rule speaks of.
     rest: Rule,
+    /// Keys of media that come encrypted.
+    sources: SourceKeys,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +48,8 @@ pub struct Rules {
 struct WrittenFile {
     #[serde(default)]
     title: Vec<WrittenRule>,
+    #[serde(default)]
+    source: Vec<WrittenSource>,
 }
 
 #[derive(Deserialize)]
@@ -93,6 +98,7 @@ impl Rules {
             } else {
                 Rule::Clear
             },
+            sources: SourceKeys::default(),
         }
     }
 
@@ -104,6 +110,7 @@ impl Rules {
             parse_toml(text)?
         };
         let mut rules = Rules::none(has_server);
+        rules.sources = SourceKeys::read(written.source)?;
         for rule in written.title {
             let name: String = rule.path.chars().take(LONGEST_TOLD).collect();
             let added = rules.add(rule, has_server, addresses);
@@ -146,6 +153,21 @@ impl Rules {
 
     /// What this path is under.
     pub fn of(&self, path: &ObjectPath) -> Rule {
+        let rule = self.written_for(path);
+        rule.map_or(self.rest, |(rule, _)| *rule)
+    }
+
+    /// Whether a rule says that this path is clear, and not the lack of one.
+    pub fn says_clear(&self, path: &ObjectPath) -> bool {
+        matches!(self.written_for(path), Some((Rule::Clear, _)))
+    }
+
+    /// Keys of media that come encrypted.
+    pub fn sources(&self) -> &SourceKeys {
+        &self.sources
+    }
+
+    fn written_for(&self, path: &ObjectPath) -> Option<&(Rule, WrittenKey)> {
         let whole = path.as_str();
         let ends = whole.match_indices('/').map(|(end, _)| end);
         let folders = ends.chain([whole.len()]).filter_map(|end| whole.get(..end));
@@ -156,8 +178,7 @@ impl Rules {
             .find(|(pattern, _)| pattern.covers(whole))
             .map(|(_, number)| number);
         let number = exact.into_iter().chain(by_pattern).min();
-        let rule = number.and_then(|number| self.rules.get(*number));
-        rule.map_or(self.rest, |(rule, _)| *rule)
+        number.and_then(|number| self.rules.get(*number))
     }
 
     /// What is written in the rule of that number, which [`Rules::of`] has given.

@@ -70,8 +70,12 @@ impl From<KeyError> for Problem {
     fn from(error: KeyError) -> Self {
         let (status, cause) = match &error {
             KeyError::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "key_unavailable"),
-            KeyError::Wrong { .. } | KeyError::NoServer { .. } => (StatusCode::BAD_GATEWAY, "key_wrong"),
-            KeyError::OtherRule { .. } | KeyError::StoredFile { .. } => (StatusCode::FORBIDDEN, "protected"),
+            KeyError::Wrong { .. } | KeyError::NoServer { .. } | KeyError::NoSourceKey { .. } => {
+                (StatusCode::BAD_GATEWAY, "key_wrong")
+            }
+            KeyError::OtherRule { .. } | KeyError::StoredFile { .. } | KeyError::NoRule { .. } => {
+                (StatusCode::FORBIDDEN, "protected")
+            }
         };
         Problem::new(status, cause, error.to_string())
     }

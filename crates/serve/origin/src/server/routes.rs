@@ -179,9 +179,10 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     let title = app.titles.get(&path).await?;
     let query = uri.query().unwrap_or_default();
     let key = app.keys.of_title(&path, title.media_files()).await?;
+    let sources = app.keys.of_sources(&path, title.source_keys()).await?;
     let piece = match &key {
-        None => title.piece(resource, query)?,
-        Some(key) => title.protected_piece(resource, query, key)?,
+        None => title.piece(resource, query, &sources)?,
+        Some(key) => title.protected_piece(resource, query, key, &sources)?,
     };
     let piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
@@ -194,6 +195,9 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     };
     // Another key makes other bytes.
     let name = key.map_or(name.clone(), |key| format!("{name}\n{:016x}", key.tag));
+    let name = sources
+        .tag()
+        .map_or(name.clone(), |tag| format!("{name}\n{tag:016x}"));
     Ok(Found {
         kind: piece.kind,
         content_type: piece.content_type,

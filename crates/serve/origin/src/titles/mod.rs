@@ -6,6 +6,7 @@ mod ahead;
 mod beside;
 mod catalogue;
 mod chosen;
+mod decrypted;
 mod error;
 mod heads;
 mod indexes;

@@ -9,12 +9,13 @@ use weir_media::index::TrackKind;
 use weir_media::package::{SingleFile, media_segment};
 use weir_media::presentation::{Presentation, Rendition};
 
+use super::decrypted::clear_content;
 use super::error::TitleError;
-use super::piece::{Piece, content, mp4_type};
+use super::piece::{Piece, mp4_type};
 use super::protected::{Protected, Wanted, encryptor, not_encrypted};
 use super::title::Title;
 use crate::content::{Content, Made, Maker, Part, Remade};
-use crate::keys::TitleKey;
+use crate::keys::{SourceKeys, TitleKey};
 use crate::metrics::Kind;
 use crate::outside::query::BadQuery;
 
@@ -58,6 +59,7 @@ impl Title {
         kind: TrackKind,
         name: &str,
         key: Option<&Arc<TitleKey>>,
+        sources: &Arc<SourceKeys>,
     ) -> Result<Option<Piece>, TitleError> {
         let Some(file) = self.layout(kind, name, key.map(|key| &**key))? else {
             return Ok(None);
@@ -68,6 +70,7 @@ impl Title {
             kind,
             name: name.to_owned(),
             key: key.cloned(),
+            sources: sources.clone(),
             file,
         };
         let within = segments.file.offsets.first().copied().unwrap_or(0)..segments.file.length();
@@ -125,7 +128,7 @@ impl Title {
         kind: TrackKind,
         name: &str,
         number: usize,
-        key: Option<&Arc<TitleKey>>,
+        (key, sources): (Option<&Arc<TitleKey>>, &SourceKeys),
         length: u64,
     ) -> Option<Content> {
         let rendition = self.presentation().rendition(kind, name)?;
@@ -134,8 +137,9 @@ impl Title {
         let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
         let Some(key) = key else {
             let (source, track) = self.track(kind, name)?;
-            let segment = media_segment(track, samples, sequence).ok()?;
-            return Some(content(source, segment.header.into(), segment.pieces));
+            let segment = media_segment(track, samples.clone(), sequence).ok()?;
+            let header = segment.header.into();
+            return clear_content((source, track), samples, header, segment.pieces, sources).ok();
         };
         let wanted = Wanted {
             kind,
@@ -143,14 +147,16 @@ impl Title {
             samples,
             sequence,
         };
-        Some(match self.protected_segment(wanted, key, true).ok()?? {
-            Protected::Streamed(content) => content,
-            Protected::Whole(payload, how) => Content::new(vec![Part::Remade(Remade {
-                payload,
-                how,
-                within: 0..length,
-            })]),
-        })
+        Some(
+            match self.protected_segment(wanted, (key, sources), true).ok()?? {
+                Protected::Streamed(content) => content,
+                Protected::Whole(payload, how) => Content::new(vec![Part::Remade(Remade {
+                    payload,
+                    how,
+                    within: 0..length,
+                })]),
+            },
+        )
     }
 }
 
@@ -161,6 +167,7 @@ struct Segments {
     kind: TrackKind,
     name: String,
     key: Option<Arc<TitleKey>>,
+    sources: Arc<SourceKeys>,
     file: Arc<SingleFile>,
 }
 
@@ -174,10 +181,10 @@ impl Maker for Segments {
             return Content::default();
         };
         // There are as many segments as when the file was laid out, and they were made of then.
-        let key = self.key.as_ref();
+        let keys = (self.key.as_ref(), &*self.sources);
         let segment = self
             .title
-            .segment_numbered(self.kind, &self.name, number, key, end - start);
+            .segment_numbered(self.kind, &self.name, number, keys, end - start);
         let wanted = within.start - start..within.end.min(*end) - start;
         segment.unwrap_or_default().slice(&wanted)
     }

@@ -14,11 +14,12 @@ use weir_media::package::{init_segment, media_segment};
 use weir_media::presentation::{Presentation, Resource};
 use weir_media::webvtt;
 
+use super::decrypted::clear_content;
 use super::error::TitleError;
 use super::made_of::Source;
 use super::title::Title;
 use crate::content::{Content, NotEncrypted, Part, Remake, Stored};
-use crate::keys::TitleKey;
+use crate::keys::{SourceKeys, TitleKey};
 use crate::metrics::Kind;
 use crate::outside::query::narrowed;
 
@@ -52,12 +53,17 @@ impl Title {
     ///
     /// # Errors
     /// When the query makes no sense.
-    pub fn piece(self: &Arc<Self>, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
+    pub fn piece(
+        self: &Arc<Self>,
+        resource: &Resource,
+        query: &str,
+        sources: &Arc<SourceKeys>,
+    ) -> Result<Option<Piece>, TitleError> {
         match resource {
             Resource::InitSegment(kind, name) => Ok(self.init(*kind, name)),
-            Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
+            Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start, sources),
             Resource::SubtitleText(name) => self.subtitle_text(name, query),
-            Resource::SingleFile(kind, name) => self.single_file(*kind, name, None),
+            Resource::SingleFile(kind, name) => self.single_file(*kind, name, None, sources),
             _ => self.manifest(resource, query, None),
         }
     }
@@ -72,18 +78,25 @@ impl Title {
         })
     }
 
-    fn media(&self, kind: TrackKind, name: &str, start: u64) -> Result<Option<Piece>, TitleError> {
+    fn media(
+        &self,
+        kind: TrackKind,
+        name: &str,
+        start: u64,
+        sources: &SourceKeys,
+    ) -> Result<Option<Piece>, TitleError> {
         let (Some((samples, sequence)), Some((source, track))) =
             (self.segment(kind, name, start), self.track(kind, name))
         else {
             return Ok(None);
         };
-        let make = || media_segment(track, samples, sequence);
+        let make = || media_segment(track, samples.clone(), sequence);
         let head = self.head(kind, name, start, make)?;
+        let (header, pieces) = (head.header.clone(), head.pieces.to_vec());
         Ok(Some(Piece {
             kind: Kind::Media,
             content_type: mp4_type(kind),
-            content: content(source, head.header.clone(), head.pieces.iter().cloned()),
+            content: clear_content((source, track), samples, header, pieces, sources)?,
             remake: None,
         }))
     }

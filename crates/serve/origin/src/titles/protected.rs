@@ -12,12 +12,13 @@ use weir_media::package::{MediaSegment, PackageError, media_segment};
 use weir_media::presentation::{Presentation, Resource};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::decrypted::clear_content;
 use super::error::TitleError;
 use super::made_of::Source;
-use super::piece::{Piece, at_hand, content, mp4_type};
+use super::piece::{Piece, at_hand, mp4_type};
 use super::title::Title;
 use crate::content::{Content, Encrypted, NotEncrypted, Part, Remake};
-use crate::keys::TitleKey;
+use crate::keys::{SourceKeys, TitleKey};
 use crate::metrics::Kind;
 use crate::path::ObjectPath;
 
@@ -30,6 +31,9 @@ pub(super) struct Wanted {
     /// The number of the segment, from 1.
     pub sequence: u32,
 }
+
+/// The key of a title, and those that its media come with.
+pub(super) type Both<'k> = (&'k Arc<TitleKey>, &'k SourceKeys);
 
 /// An encrypted media segment before it is sent.
 pub(super) enum Protected {
@@ -79,18 +83,23 @@ impl Remake for Sealing {
 }
 
 /// A segment whose payload is encrypted while it is read.
-fn encrypted(source: &Source, streamed: StreamedSegment) -> Content {
+fn encrypted(
+    of: (&Source, &TrackIndex),
+    samples: Range<u32>,
+    streamed: StreamedSegment,
+    sources: &SourceKeys,
+) -> Result<Content, NotEncrypted> {
     let StreamedSegment { mut segment, payload } = streamed;
     let header = Bytes::from(std::mem::take(&mut segment.header));
     let within = 0..segment.length - header.len() as u64;
-    Content::new(vec![
+    Ok(Content::new(vec![
         Part::Bytes(header),
         Part::Encrypted(Encrypted {
-            clear: content(source, segment.header.into(), segment.pieces),
+            clear: clear_content(of, samples, segment.header.into(), segment.pieces, sources)?,
             cipher: payload,
             within,
         }),
-    ])
+    ]))
 }
 
 pub(super) fn not_encrypted(source: &Source, error: EncryptionError) -> NotEncrypted {
@@ -123,6 +132,7 @@ impl Title {
         resource: &Resource,
         query: &str,
         key: &Arc<TitleKey>,
+        sources: &Arc<SourceKeys>,
     ) -> Result<Option<Piece>, TitleError> {
         let is_common = key.protection.announcement.scheme.is_common();
         match resource {
@@ -134,10 +144,12 @@ impl Title {
             | Resource::IFramePlaylist(_)
             | Resource::SubtitlePlaylist(_) => self.manifest(resource, query, Some(key)),
             Resource::InitSegment(kind, name) => self.protected_init(*kind, name, key),
-            Resource::MediaSegment(kind, name, start) => self.sealed(*kind, name, *start, false, key),
-            Resource::SyncSample(name, start) => self.sealed(TrackKind::Video, name, *start, true, key),
+            Resource::MediaSegment(kind, name, start) => self.sealed(*kind, name, *start, (key, sources)),
+            Resource::SyncSample(name, start) => self.first_sample(name, *start, (key, sources)),
             // Named by DASH's manifest alone.
-            Resource::SingleFile(kind, name) if is_common => self.single_file(*kind, name, Some(key)),
+            Resource::SingleFile(kind, name) if is_common => {
+                self.single_file(*kind, name, Some(key), sources)
+            }
             // Subtitles are not encrypted, as nowhere else.
             Resource::SubtitleText(name) => self.subtitle_text(name, query),
             _ => Ok(None),
@@ -163,22 +175,16 @@ impl Title {
         }))
     }
 
-    /// A media segment, or its first sample alone.
+    /// A media segment.
     fn sealed(
         self: &Arc<Self>,
         kind: TrackKind,
         name: &str,
         start: u64,
-        first_only: bool,
-        key: &Arc<TitleKey>,
+        keys: Both<'_>,
     ) -> Result<Option<Piece>, TitleError> {
         let Some((samples, sequence)) = self.segment(kind, name, start) else {
             return Ok(None);
-        };
-        let samples = if first_only {
-            samples.start..samples.start + 1
-        } else {
-            samples
         };
         let wanted = Wanted {
             kind,
@@ -186,7 +192,31 @@ impl Title {
             samples,
             sequence,
         };
-        let made = self.protected_segment(wanted, key, false)?;
+        self.sealed_piece(wanted, keys)
+    }
+
+    /// The first sample of a segment of video, alone.
+    fn first_sample(
+        self: &Arc<Self>,
+        name: &str,
+        start: u64,
+        keys: Both<'_>,
+    ) -> Result<Option<Piece>, TitleError> {
+        let Some((samples, sequence)) = self.segment(TrackKind::Video, name, start) else {
+            return Ok(None);
+        };
+        let wanted = Wanted {
+            kind: TrackKind::Video,
+            name: name.to_owned(),
+            samples: samples.start..samples.start + 1,
+            sequence,
+        };
+        self.sealed_piece(wanted, keys)
+    }
+
+    fn sealed_piece(self: &Arc<Self>, wanted: Wanted, keys: Both<'_>) -> Result<Option<Piece>, TitleError> {
+        let kind = wanted.kind;
+        let made = self.protected_segment(wanted, keys, false)?;
         Ok(made.map(|made| {
             let (content, remake) = match made {
                 Protected::Streamed(content) => (content, None),
@@ -205,7 +235,7 @@ impl Title {
     pub(super) fn protected_segment(
         self: &Arc<Self>,
         wanted: Wanted,
-        key: &Arc<TitleKey>,
+        (key, sources): Both<'_>,
         in_single_file: bool,
     ) -> Result<Option<Protected>, TitleError> {
         let Some((source, track)) = self.track(wanted.kind, &wanted.name) else {
@@ -215,11 +245,12 @@ impl Title {
         let streamed = encryptor(source, track, key)
             .and_then(|encryptor| encryptor.streamed_segment(samples.clone(), sequence));
         if let Some(streamed) = streamed.map_err(|error| not_encrypted(source, error))? {
-            return Ok(Some(Protected::Streamed(encrypted(source, streamed))));
+            let content = encrypted((source, track), samples, streamed, sources)?;
+            return Ok(Some(Protected::Streamed(content)));
         }
         let payload = MediaSegment {
             header: Vec::new(),
-            ..media_segment(track, samples, sequence)?
+            ..media_segment(track, samples.clone(), sequence)?
         };
         let sealing = Sealing {
             title: self.clone(),
@@ -228,10 +259,14 @@ impl Title {
             path: source.path.clone(),
             in_single_file,
         };
-        Ok(Some(Protected::Whole(
-            content(source, payload.header.into(), payload.pieces),
-            Arc::new(sealing),
-        )))
+        let clear = clear_content(
+            (source, track),
+            samples,
+            payload.header.into(),
+            payload.pieces,
+            sources,
+        )?;
+        Ok(Some(Protected::Whole(clear, Arc::new(sealing))))
     }
 
     /// Its presentation with this key. No track is named whose segments are not there.

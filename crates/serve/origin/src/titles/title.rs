@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use weir_media::encryption::KeyId;
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{MediaSegment, PackageError, SingleFile};
 use weir_media::presentation::{Presentation, Rendition, Resource};
@@ -34,6 +35,7 @@ pub struct Title {
     sources: Vec<Source>,
     /// Of each track that is offered, its file and its place there.
     tracks: HashMap<(TrackKind, String), (usize, usize)>,
+    source_keys: Vec<KeyId>,
     subtitles: HashMap<String, FileVersion>,
     /// The files that were looked at to find out what it is made of.
     looked_at: HashMap<ObjectPath, Meta>,
@@ -74,6 +76,7 @@ impl Title {
             path: path.clone(),
             error,
         })?;
+        let source_keys = source_keys(video.iter().chain(&other).copied());
         let mut renditions = Vec::new();
         let mut tracks = HashMap::new();
         for (letter, candidates, segments) in [("v", &videos, plan.video), ("a", &others, plan.other)] {
@@ -115,6 +118,7 @@ impl Title {
         Ok(Title {
             presentation,
             tracks,
+            source_keys,
             subtitles,
             looked_at: looked_at.collect(),
             described: described.cloned(),
@@ -130,6 +134,11 @@ impl Title {
     /// What players are offered.
     pub fn presentation(&self) -> &Presentation {
         &self.presentation
+    }
+
+    /// Which keys its tracks are encrypted with in their files.
+    pub fn source_keys(&self) -> &[KeyId] {
+        &self.source_keys
     }
 
     /// The files that its media are in, and those that refer to them.
@@ -206,6 +215,17 @@ impl Title {
         // A segment, and its line in a playlist; in an MPD those of equal length share one.
         (indexes + segments * (size_of::<Segment>() + 40)) as u64
     }
+}
+
+fn source_keys<'t>(tracks: impl Iterator<Item = &'t TrackIndex>) -> Vec<KeyId> {
+    let mut keys: Vec<KeyId> = Vec::new();
+    for protection in tracks.filter_map(TrackIndex::protection) {
+        let key_id = KeyId(protection.source().key_id);
+        if !keys.contains(&key_id) {
+            keys.push(key_id);
+        }
+    }
+    keys
 }
 
 fn tag(versions: &[(&ObjectPath, &Meta)], segment: Duration) -> u64 {

@@ -13,6 +13,7 @@ mod misbehaving;
 mod pacing;
 mod protected;
 mod protected_single_files;
+mod reencrypted;
 mod served;
 mod server;
 mod slow_clients;
