@@ -1,4 +1,4 @@
-//! Samples of a track that comes encrypted, decrypted in place. It must not know where the key comes from, nor what becomes of
+//! Samples of a track that comes encrypted, decrypted in place. It must not know where the key comes from, nor what is made of
 //! the samples.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What one request found in the caches and read from storage, for its line in the access log. It goes with the futures that
+//! What one request found in the caches and read from storage, for its line in the access log. It follows the futures that
 //! work for the request; where no request is counted, nothing is. It must not know what is logged.
 
 use std::sync::Arc;

@@ -168,6 +168,9 @@ impl Rules {
     }
 
     fn written_for(&self, path: &ObjectPath) -> Option<&(Rule, WrittenKey)> {
+        if self.rules.is_empty() {
+            return None;
+        }
         let whole = path.as_str();
         let ends = whole.match_indices('/').map(|(end, _)| end);
         let folders = ends.chain([whole.len()]).filter_map(|end| whole.get(..end));

@@ -198,19 +198,21 @@ async fn http1(
     let limits = app.limits.clone();
     let activity = client.activity.clone();
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_time)
+        // Hyper would make a timer for each request; the wait for headers is that in which nothing is under way.
+        .header_read_timeout(None)
         .max_buf_size(limits.head)
         .serve_connection(io, service_fn(|request| answer(&app, &client, request)));
     tokio::pin!(connection);
     tokio::select! {
         result = connection.as_mut() => return result.map(|()| End::Whole),
         () = activity.busy_for(limits.request_time) => return Ok(End::CutOff),
+        () = activity.idle_for(limits.head_time) => return Ok(End::CutOff),
         () = ended(&mut stopping) => connection.as_mut().graceful_shutdown(),
     }
     tokio::select! {
         result = connection => result.map(|()| End::Whole),
         () = activity.busy_for(limits.request_time) => Ok(End::CutOff),
+        () = activity.idle_for(limits.head_time) => Ok(End::CutOff),
     }
 }
 

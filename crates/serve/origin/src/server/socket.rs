@@ -185,11 +185,24 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.stream.poll_read_ready(context))?;
-            // Without filling with zeroes what will be written over.
-            match self.stream.try_read_buf(buffer) {
-                Ok(_) => return Poll::Ready(Ok(())),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
+            let room = buffer.remaining();
+            let mut has_read = None;
+            let tried = self.stream.try_io(Interest::READABLE, || {
+                // Without filling with zeroes what will be written over.
+                let read = self.stream.try_read_buf(buffer)?;
+                has_read = Some(read);
+                // What fills no buffer was all: the next read waits, without asking the kernel whether it has to.
+                match read > 0 && read < room {
+                    true => Err(io::ErrorKind::WouldBlock.into()),
+                    false => Ok(()),
+                }
+            });
+            match (has_read, tried) {
+                (Some(_), _) => return Poll::Ready(Ok(())),
+                (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                _ => {}
             }
         }
     }

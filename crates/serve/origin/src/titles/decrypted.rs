@@ -1,5 +1,5 @@
 //! Samples of tracks that come encrypted, decrypted between storage and whatever is made of them. It must not know where keys
-//! come from, nor what becomes of the samples.
+//! come from, nor what is made of the samples.
 
 use std::ops::Range;
 use std::sync::Arc;
