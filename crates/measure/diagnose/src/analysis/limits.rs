@@ -95,12 +95,6 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// The same without the tests from this one on; none if it touched no other.
-    pub fn of_first(mut self, count: usize) -> Option<Self> {
-        self.steps.retain(|index| *index < count);
-        (!self.steps.is_empty()).then_some(self)
-    }
-
     /// Whether it did not hold all tests at the same.
     pub fn varies(&self) -> bool {
         self.range.1 > (1.0 + LOOSELY) * self.range.0

@@ -61,28 +61,18 @@ impl<'a> Steps<'a> {
         let (set_aside, tests) = set_aside(tests);
         let (eased, mut steps) = eased(tests);
         let onset = onset(&steps, &eased);
-        let count = steps.len();
-        let carried = onset.map_or(0, |onset| onset.carried.0);
-        let (below, mut eased): (Vec<Step>, Vec<Step>) = eased
-            .into_iter()
-            .partition(|step| step.test.asked.is_some_and(|asked| asked <= carried));
-        // What slower tests lose below a limit is not the limit's.
-        steps.extend(below);
         let Joint {
             limit,
             everywhere,
             growth,
             long,
-            mut expected,
+            expected,
         } = joint::infer(
             &steps,
             onset.as_ref(),
             measured.header_bytes,
             idle_jitter_ns(measured),
         );
-        eased.extend(steps.split_off(count));
-        expected.retain(|index, _| *index < count);
-        let limit = limit.and_then(|limit| limit.of_first(count));
         for index in limit.iter().flat_map(|limit| &limit.steps) {
             // A sender that sends flow after flow meets a limit with the same flows for several bursts.
             steps[*index].outages.retain(Outage::is_long);

@@ -45,12 +45,9 @@ pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
 
 fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let long = steps.long?;
-    let is_short = |step: &&Step| step.test.payload <= long.longest_good;
-    let (mut below, above): (Vec<&Step>, Vec<&Step>) = steps.unlimited().partition(is_short);
-    if below.is_empty() {
-        // Short packets meet a cap on their number where long ones do not.
-        below = steps.below_limit().filter(is_short).collect();
-    }
+    let (below, above): (Vec<&Step>, Vec<&Step>) = steps
+        .unlimited()
+        .partition(|step| step.test.payload <= long.longest_good);
     (!below.is_empty() && !above.is_empty()).then_some(Cliff {
         below,
         above,

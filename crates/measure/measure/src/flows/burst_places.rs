@@ -54,7 +54,7 @@ mod tests {
             let plan = FlowsPlan {
                 flows,
                 burst: Some(burst),
-                first_sequence: 1_000,
+                first_sequence: 56_000,
                 ..FlowsPlan::default()
             };
             let mut packer = StreamPacker::new(&plan, 0..flows);
