@@ -16,7 +16,7 @@ use strictness::{assert_strict, fields};
 use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
-const ELSEWHERE: [&str; 21] = [
+const ELSEWHERE: [&str; 22] = [
     "doctor",
     "event",
     "evidence",
@@ -27,6 +27,7 @@ const ELSEWHERE: [&str; 21] = [
     "mesh-run",
     "mesh-status",
     "mesh-sweep",
+    "origin-access-log",
     "origin-demo",
     "origin-dref",
     "runs-merge",
