@@ -176,6 +176,15 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
     let (lost, flows, payload) = (format_count(explained.lost), step.flow_count(), test.payload);
     let plural = if flows == 1 { "" } else { "s" };
     let place = format!("{flows} flow{plural} with payloads of {payload} bytes");
+    let reason = steps.pattern.map(loss_pattern::reason);
+    let reason = reason.map_or_else(String::new, |reason| format!(" {reason}"));
+    let again = || {
+        format!(
+            "Do not trust a single cause yet. Repeat 'weir flows --flows {flows} --length {payload} --for 1min' at different \
+             times and at half the rate: loss that comes and goes has another cause than loss that stays or varies with the rate."
+        )
+    };
+    let action = steps.pattern.map_or_else(again, loss_pattern::action);
     Some(Finding {
         name: FindingName::UnexplainedLoss,
         severity: Severity::Fault,
@@ -186,9 +195,8 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
         ),
         sentence: format!(
             "{share} of {lost} lost packets have no explanation{}: no limit, no length, no outage, no host and no steady loss \
-             accounts for them. The test of {place} has the most.{}",
-            way(explained.direction),
-            steps.pattern.map_or_else(String::new, |pattern| format!(" {}", loss_pattern::reason(pattern)))
+             accounts for them. The test of {place} has the most.{reason}",
+            way(explained.direction)
         ),
         evidence: vec![
             Evidence::of(
@@ -203,12 +211,10 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
             rows_of(test.run, test.direction)
         ),
         confidence: Confidence::by_count(
-            "lost packets beyond three standard deviations of what all findings together predict for each test, and those with a pattern",
+            "lost packets beyond three standard deviations of what all findings together predict for each test, and those \
+             with a pattern",
             0.95,
         ),
-        action: steps.pattern.map_or_else(|| format!(
-            "Do not trust a single cause yet. Repeat 'weir flows --flows {flows} --length {payload} --for 1min' at different \
-             times and at half the rate: loss that comes and goes has another cause than loss that stays or varies with the rate."
-        ), loss_pattern::action),
+        action,
     })
 }

@@ -95,7 +95,10 @@ impl<'a> Steps<'a> {
         };
         let variations = all.plain().map(|step| Variation::within(&step.events));
         all.variation = variations.fold(Variation::default(), Variation::plus);
-        all.pattern = pattern(&all.plain().collect::<Vec<_>>());
+        // What long packets lose has a cause of its own.
+        let longest = all.long.map_or(u32::MAX, |long| long.longest_good);
+        let short = all.plain().filter(|step| step.test.payload <= longest);
+        all.pattern = pattern(&short.collect::<Vec<_>>());
         all
     }
 

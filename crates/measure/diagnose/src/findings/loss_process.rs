@@ -15,6 +15,7 @@ const NONE_SEEN: f64 = 3.689;
 /// The finding; losses with a pattern are no process.
 pub(crate) fn find(process: &LossProcess, pattern: Option<Pattern>) -> Option<Finding> {
     let direction = process.steps.first()?.test.direction;
+    let pattern = pattern.filter(|_| process.kind != Kind::NoneSeen);
     let (low, high) = process.interval;
     let bounds = format!("{} to {}", format_percent(low), format_percent(high));
     let lost = format_count(process.loss.events);
