@@ -52,19 +52,17 @@ const survey = () =>
 
 const LOSSY = ["--rate", "200Mbit/s", "--rtt", "4ms", "--routes", "2", "--loss", "0.5%", "--set", "route.1.loss=3%"];
 
-/**
- * Both routes lose and are dark once in four seconds: wherever the flows of this run go, and whenever a busy machine lets it
- * begin, there is something to see.
- */
-function lossy() {
-  const dark = (route, from, to) => {
-    const spans = Array.from({ length: 10 }, (_, i) => `{from="${4 * i + from}s",to="${4 * i + to}s"}`);
-    return ["--set", `route.${route}.dark=[${spans.join(",")}]`];
-  };
-  return lab(SEEDS.link, LOSSY.concat(dark(0, 3.0, 3.4), dark(1, 3.8, 4.5)), [
+/** A route dark once in four seconds, for most of a minute: a busy machine begins to send whenever it can. */
+const dark = (route, from, to) => {
+  const spans = Array.from({ length: 14 }, (_, i) => `{from="${4 * i + from}s",to="${4 * i + to}s"}`);
+  return ["--set", `route.${route}.dark=[${spans.join(",")}]`];
+};
+
+/** Both routes lose and are dark at times: wherever the flows of this run go, there is something to see. */
+const lossy = () =>
+  lab(SEEDS.link, LOSSY.concat(dark(0, 3.0, 3.4), dark(1, 3.8, 4.5)), [
     ["flows", "far", "--both", "--rate", "30Mbit/s", "--flows", "6", "--for", `${SECONDS.lossy}s`],
   ]);
-}
 
 /** So many packets that some are lost whichever route they take. */
 const delayed = () =>
@@ -96,22 +94,11 @@ const silent = () =>
     },
   );
 
-/** Video from the far host to the near one: loss on both routes, and one of them is dark for most of a second; a busy machine
- *  may begin late, so it is dark a second time. */
+/** Video from the far host to the near one: loss on both routes, and one of them is dark at times for most of a second. */
 const media = () =>
   lab(
     SEEDS["media-link"],
-    [
-      "--rtt",
-      "4ms",
-      "--loss",
-      "0.5%",
-      "--routes",
-      "2",
-      "--set",
-      'route.1.dark=[{from="3s",to="3.8s"},{from="7.5s",to="8.3s"}]',
-      "--no-agent",
-    ],
+    ["--rtt", "4ms", "--loss", "0.5%", "--routes", "2", ...dark(1, 3.0, 3.8), "--no-agent"],
     [["recv", "--from", "far", "--latency", "40ms", "--verify", "--wait", "10s"]],
     {
       far: [

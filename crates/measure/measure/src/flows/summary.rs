@@ -29,7 +29,8 @@ pub struct DirectionSummary {
     pub direction: Direction,
     /// Asked media rate; none when unpaced.
     pub asked: Option<Rate>,
-    /// Media rate at the receiver, from the first packet to the last.
+    /// Media received, over the time of sending or of receiving, whichever is longer: a receiver that a busy host kept from
+    /// reading takes many packets at once, and would otherwise have had a rate far above the sender's, or none.
     pub rate: Rate,
     /// Packets sent.
     pub sent: u64,
@@ -252,7 +253,7 @@ impl BothEnds {
         DirectionSummary {
             direction,
             asked: self.plan.rate(),
-            rate: Rate::of(receiver.bytes, receiver.active_ns),
+            rate: Rate::of(receiver.bytes, receiver.active_ns.max(sender.wall_ns)),
             sent: counts.sent,
             received: receiver.received,
             lost: receiver.lost,
@@ -382,5 +383,29 @@ mod tests {
         broken["burst_lengths"]["two"] = 1.into();
         let said = serde_json::from_value::<DirectionSummary>(broken).expect_err("no number");
         assert!(said.to_string().contains("'two'"), "{said}");
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_slower_end() {
+        let rate = |wall_ns, active_ns| {
+            let sender = SenderReport {
+                wall_ns,
+                ..SenderReport::default()
+            };
+            let receiver = ReceiverReport {
+                bytes: 25_000_000,
+                active_ns,
+                ..ReceiverReport::default()
+            };
+            let clock = ClockEstimate::default();
+            let ends = BothEnds::new(FlowsPlan::default(), clock);
+            ends.summary(Direction::Forward, sender, receiver, clock).rate
+        };
+        assert_eq!(
+            rate(1_000_000_000, 4_000_000_000),
+            Rate(50_000_000),
+            "a queue emptied after the last was sent"
+        );
+        assert_eq!(rate(1_000_000_000, 0), Rate(200_000_000), "all were read at once");
     }
 }
