@@ -10,7 +10,7 @@ import {
   outageDiagnosis,
   outageRun,
 } from "./flow-fixtures.mjs";
-import { experimentRuns, loadRun } from "./load-fixtures.mjs";
+import { loadRun } from "./load-fixtures.mjs";
 import { document, random, report, run, series } from "./make.mjs";
 import { hostileMediaRun, mediaDayRun, mergedRun, recvRun, sendRun, silentRun } from "./media-fixtures.mjs";
 import { evilPacingRun, gamingRun, pacingRun } from "./pacing-fixtures.mjs";
@@ -368,11 +368,9 @@ export const FIXTURES = {
   "silent-media": () => document(silentRun()),
   "media-day": () => document(mediaDayRun()),
   load: () => document(loadRun(60, { failing: 40, real: true })),
-  experiment: () => document(...experimentRuns()),
   pacing: () => document(pacingRun(90, { paper: true })),
   gaming: () => document(gamingRun()),
   evilPacing: () => document(evilPacingRun()),
-  evilExperiment: () => document(...experimentRuns(40, { evil: true })),
   compare: () =>
     document(
       rttRun(1),

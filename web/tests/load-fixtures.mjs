@@ -1,5 +1,4 @@
-// Made-up runs of `weir load` and of an experiment: two configurations under a ramp, and a model.
-import { EVIL } from "./flow-fixtures.mjs";
+// Made-up runs of `weir load`.
 import { random, run, series } from "./make.mjs";
 
 const LOAD = [
@@ -74,10 +73,7 @@ export function distributions(sessions = SESSIONS) {
 }
 
 /** A ramp of a viewer a second. `slow` is how long an answer takes for each viewer, in ms. */
-export function loadRun(
-  id,
-  { seconds = 30, slow = 2, failing = 0, parent = null, cell = null, real = false, seed = 3 } = {},
-) {
+export function loadRun(id, { seconds = 30, slow = 2, failing = 0, real = false, seed = 3 } = {}) {
   const next = random(seed);
   const rows = [];
   const viewers = [];
@@ -156,10 +152,8 @@ export function loadRun(
   };
   return run(id, "load", {
     seconds,
-    parent_run_id: parent,
     target: "http://127.0.0.1:8080/film/manifest.mpd",
     remote_host: null,
-    parameters: cell ? { experiment: "ramp", cell } : {},
     summary,
     series: {
       load_seconds: series(LOAD, rows),
@@ -167,112 +161,4 @@ export function loadRun(
       ...(real ? { viewer_distribution: distributions() } : {}),
     },
   });
-}
-
-const spread = (mean) => ({ mean, low: mean * 0.98, high: mean * 1.02 });
-
-function group(part, configuration, segment, video, slow, viewers) {
-  const out = 1e9 / slow;
-  return {
-    key: `${part}:${configuration}:${segment}s:${video / 1e6}Mbit/s:${viewers}:warm`,
-    part,
-    configuration,
-    segment_ns: segment * 1e9,
-    video_bps: video,
-    audio_bps: 132_000,
-    viewers,
-    cache: "warm",
-    repeats: 2,
-    in_bps: spread(configuration === "A" ? out * 3 : out * 1.02),
-    out_bps: spread(out),
-    efficiency: spread(configuration === "A" ? 0.333 : 0.98),
-    requests_per_second: spread(2010 / slow),
-    mean_ns: spread(slow * 15e6),
-    p99_ns: spread(slow * 50e6),
-    origin_cpu_each_ns: spread(4e5),
-    origin_cores: spread(0.9),
-    storage_requests_each: spread(1),
-    failed: 0,
-    generator_limited: 0,
-  };
-}
-
-/** An experiment with its parts: A and E under a ramp, and E by duration of segments and bit rate. */
-export function experimentRuns(id = 40, { evil = false } = {}) {
-  const ramp = ["A", "E"].map((name, i) =>
-    group("ramp", evil && i === 0 ? EVIL : name, 2, 3_894_000, 4 - 2 * i, "0..30"),
-  );
-  const model = [2, 4, 8].flatMap((segment) =>
-    [1_000_000, 2_000_000].map((video) => group("model", "E", segment, video, 16e6 / (segment * video), "50")),
-  );
-  const groups = [...ramp, ...model];
-  const parts = ramp.flatMap((one, i) =>
-    [1, 2].map((repeat) =>
-      loadRun(id + 1 + 2 * i + repeat, {
-        parent: id,
-        slow: 4 - 2 * i,
-        seed: 10 * i + repeat,
-        cell: { ...one, key: `${one.key}#${repeat}`, repeat },
-      }),
-    ),
-  );
-  const points = model.map((one, i) => {
-    const product = one.out_bps.mean * (1 + 0.01 * ((i % 3) - 1));
-    return {
-      key: one.key,
-      run: id + 20 + i,
-      media_per_second: 100,
-      segment_s: one.segment_ns / 1e9,
-      media_bps: 566_000,
-      product_bps: product,
-      out_bps: one.out_bps.mean,
-      residual_bps: one.out_bps.mean - 1.001 * product,
-    };
-  });
-  const done = groups.map((one, i) => ({
-    key: `${one.key}#1`,
-    run: id + 20 + i,
-    outcome: { rebuffer_ratio: i < 2 ? null : 0.001 * i, stalls: i < 2 ? null : i },
-  }));
-  const whole = run(id, "experiment", {
-    seconds: 200,
-    target: "ramp",
-    remote_host: null,
-    tags: ["ramp"],
-    parameters: { experiment: "ramp", cells: 16 },
-    summary: {
-      experiment: "ramp",
-      description: "Two configurations under a ramp.",
-      cells: 16,
-      done,
-      groups,
-      published: {
-        source: "Somebody, Table 1",
-        part: "ramp",
-        rows: ramp.map((one) => ({
-          configuration: one.configuration,
-          published_in_bps: 3e9,
-          published_out_bps: 1e9,
-          published_efficiency: 0.294,
-          published_relative: 1,
-          in_bps: one.in_bps.mean,
-          out_bps: one.out_bps.mean,
-          efficiency: one.efficiency.mean,
-          relative: one.out_bps.mean / ramp[0].out_bps.mean,
-        })),
-      },
-      model: {
-        factor: 1.001,
-        factor_low: 0.998,
-        factor_high: 1.004,
-        r_squared: 0.9993,
-        deviation_bps: 2e6,
-        largest_residual: 0.011,
-        free_intercept_bps: 1e5,
-        free_slope: 1,
-        points,
-      },
-    },
-  });
-  return [whole, ...parts];
 }

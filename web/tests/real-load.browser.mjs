@@ -11,7 +11,7 @@ import { realRuns } from "./real-runs.mjs";
 import { csvRows, figure, numberIn, shows } from "./shown-values.mjs";
 import { sql, value, weir } from "./weir.mjs";
 
-const { database, players, experiment } = realRuns().load;
+const { database, players } = realRuns().load;
 const folder = mkdtempSync(join(tmpdir(), "weir-load-"));
 
 before(start);
@@ -141,109 +141,4 @@ test("players: distributions are those of the stored histograms", () =>
       assert.ok(rows.length > 10, chart);
       for (const { share, value } of rows) near(value, quantile(all, share) * unit, `${chart}, ${share}`);
     }
-  }));
-
-/** Runs of an experiment's part with that configuration. */
-const runsOf = (part, configuration) =>
-  sql(
-    database,
-    `SELECT run_id FROM runs WHERE parent_run_id = ${experiment}
-       AND json_extract(parameters, '$.cell.part') = '${part}'
-       AND json_extract(parameters, '$.cell.configuration') = '${configuration}'`,
-  ).map((one) => one.run_id);
-
-/** The mean of a second's value over the seconds with so many viewers. */
-const byViewers = (run, second) =>
-  sql(
-    database,
-    `WITH loads AS (${second})
-     SELECT viewers AS x, avg(loads.value) AS value FROM viewer_seconds AS seen
-     JOIN loads ON round((loads.unix_ns - loads.duration_ns - began) / 1e9)
-                 = round((seen.unix_ns - seen.duration_ns - began) / 1e9)
-     JOIN (SELECT started_unix_ns AS began FROM runs WHERE run_id = ${run})
-     WHERE run_id = ${run} AND viewers > 0 AND loads.value IS NOT NULL GROUP BY viewers ORDER BY viewers`,
-  );
-
-/** What a run came to, as it was stored when it ended. */
-const outcome = (run, path) =>
-  value(database, `SELECT json_extract(summary, '$.${path}') FROM runs WHERE run_id = ${run}`);
-
-test("an experiment: response times and requests over the ramp are those of its runs, by configuration", () =>
-  withReport("experiment", experiment, async (page) => {
-    for (const name of ["C", "E"]) {
-      const [run, ...others] = runsOf("configurations", name);
-      assert.ok(run && others.length === 0);
-      same(
-        await marks(page, "experiment-times-configurations", name),
-        byViewers(
-          run,
-          `SELECT unix_ns, duration_ns, last_byte_p50_ns AS value FROM load_seconds WHERE run_id = ${run} AND kind = 'video'`,
-        ),
-        `times of ${name}`,
-      );
-      same(
-        await marks(page, "experiment-requests-configurations", name),
-        byViewers(
-          run,
-          `SELECT unix_ns, duration_ns, sum(requests * 1e9 / duration_ns) AS value FROM load_seconds
-           WHERE run_id = ${run} AND ${WHOLE} GROUP BY unix_ns`,
-        ),
-        `requests of ${name}`,
-      );
-    }
-  }));
-
-const cells = (page, name) =>
-  page.$$eval(`[data-table="experiment-${name}"] tbody tr`, (rows) =>
-    rows.map((row) => [...row.children].map((cell) => cell.textContent)),
-  );
-
-test("an experiment: its tables, the model's line and the stalls are what its runs came to", () =>
-  withReport("experiment-tables", experiment, async (page) => {
-    const rows = await cells(page, "configurations");
-    const published = await cells(page, "published");
-    assert.deepEqual(
-      [rows, published].map((all) => all.map((row) => row[0])),
-      [
-        ["C", "E"],
-        ["C", "E"],
-      ],
-    );
-    for (const [i, name] of ["C", "E"].entries()) {
-      const [run] = runsOf("configurations", name);
-      const told = (path) => outcome(run, path);
-      const [, into, out, efficiency, requests, mean, p99] = rows[i];
-      shows(requests, told("all.requests_per_second"), `requests of ${name}`);
-      shows(mean, told("all.last_byte.mean"), `mean time of ${name}`);
-      shows(p99, told("all.last_byte.p99"), `P99 of ${name}`);
-      shows(efficiency, told("origin.efficiency"), `OUT/IN of ${name}`);
-      // Bytes of the origin's own counters, over the time of the run.
-      const rate = (bytes) => (told(bytes) * 8e9) / told("duration_ns");
-      assert.ok(Math.abs(numberIn(out) / rate("origin.out_bytes") - 1) < 0.3, `OUT of ${name}`);
-      assert.ok(Math.abs(numberIn(into) / rate("origin.in_bytes") - 1) < 0.3, `IN of ${name}`);
-      // The same beside what was published.
-      assert.deepEqual([published[i][2], published[i][4], published[i][6]], [into, out, efficiency]);
-    }
-    const [{ model }] = sql(
-      database,
-      `SELECT json_extract(summary, '$.model') AS model FROM runs WHERE run_id = ${experiment}`,
-    ).map((row) => ({ model: JSON.parse(row.model) }));
-    const line = await marks(page, "experiment-model", "the model");
-    const [from, to] = [line[0], line.at(-1)];
-    assert.deepEqual([from.x, from.value], [0, 0]);
-    assert.ok(Math.abs(to.value / to.x - model.factor) < 1e-9, "the model's slope");
-    // The line through the origin with the least squares, computed anew from the points that are drawn.
-    const points = [];
-    for (const layer of ["2 s segments", "4 s segments"])
-      points.push(...(await marks(page, "experiment-model", layer)));
-    assert.equal(points.length, 2);
-    const sum = (of) => points.reduce((total, one) => total + of(one), 0);
-    const slope = sum((one) => one.x * one.value) / sum((one) => one.x * one.x);
-    assert.ok(Math.abs(slope - model.factor) < 1e-6, `${slope} is not ${model.factor}`);
-    const stalled = await page.$$eval('figure[data-chart="experiment-stalls"] [data-value]', (bars) =>
-      bars.map((bar) => Number(bar.dataset.value)),
-    );
-    const ratio = outcome(runsOf("viewers", "E")[0], "quality.rebuffer_ratio");
-    assert.ok(ratio !== null, "viewers have played");
-    assert.deepEqual(stalled, [ratio]);
   }));

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     /// The pages, without the `.1` of their section.
-    const PAGES: [&str; 77] = [
+    const PAGES: [&str; 76] = [
         "weir-agent",
         "weir-completions",
         "weir-diagnose",
@@ -117,7 +117,6 @@ mod tests {
         "weir-lab-traps",
         "weir-lab-tune",
         "weir-lab",
-        "weir-load-experiment",
         "weir-load-find-capacity",
         "weir-load",
         "weir-mesh-export",

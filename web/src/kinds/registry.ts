@@ -1,6 +1,5 @@
 // All kinds of runs that the page knows. A new one is a line here.
 import type { Context, Description } from "./describe";
-import { experiment } from "./experiment";
 import { fallback } from "./fallback";
 import { flows } from "./flows";
 import { grid } from "./grid";
@@ -30,7 +29,6 @@ const KINDS: Description[] = [
   send,
   recv,
   load,
-  experiment,
   mesh,
   population,
   grid,

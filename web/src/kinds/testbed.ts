@@ -14,6 +14,8 @@ export const testbed: Description = {
       { name: "IN from storage", value: rate(num(dig(run.summary, "storage_bps"))) },
       { name: "OUT/IN", value: efficiency === null ? "–" : digits(efficiency) },
     ];
+    for (const [name, value] of Object.entries((dig(run.summary, "varied") ?? {}) as object))
+      found.push({ name, value: String(value) });
     const length = num(dig(run.summary, "duration_ns"));
     if (length !== null) found.push({ name: "measured", value: nanoseconds(length) });
     for (const task of tasksOf(run)) {

@@ -38,7 +38,6 @@ export function pairOf(kind: string, local: string | null, target: string): stri
       send: "sends",
       recv: "receives from",
       load: "loads",
-      experiment: "runs the experiment",
       pacing: "measures pacing in",
     }[kind] ?? "to";
   return `${local ?? "this host"} ${between} ${target}`;

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import type { XYSpec } from "../../src/charts/model";
 import type { Run } from "../../src/data/document";
-import { byViewers, label, model, rampRequests, rampTimes, throughput } from "../../src/drawings/experiment";
 import { kinds, loadFailures, loadStalls, loadTimes, perSecond, total } from "../../src/drawings/load";
 import { viewerBitrate, viewerStalls, viewerStartup } from "../../src/drawings/viewers";
 import { contextOf } from "../../src/kinds/describe";
 import { descriptionOf } from "../../src/kinds/registry";
 // @ts-expect-error: a script of its own, without types
-import { distributions, experimentRuns, loadRun, run, series } from "../fixtures.mjs";
+import { distributions, loadRun, run, series } from "../fixtures.mjs";
 
 const context = (one: Run, all: Run[] = [one]) => contextOf(one, all);
 
@@ -57,68 +56,6 @@ test("stalls are drawn where viewers play in real time", () => {
   expect((loadStalls(context(loadRun(1, { real: true }))) as XYSpec).title).toBe(
     "Viewers stalled 2 times, 0.25 % of the viewing time",
   );
-});
-
-test("values over a ramp are means over the seconds with so many viewers, of all repeats", () => {
-  const of = (id: number, viewers: number[]): Run =>
-    run(id, "load", {
-      series: {
-        viewer_seconds: series(
-          ["at_ns", "duration_ns", "viewers"],
-          viewers.map((count, t) => [t * 1e9, 1e9, count]),
-        ),
-      },
-    });
-  const value = (one: Run) =>
-    new Map<number, number>(
-      one.run_id === 1
-        ? [
-            [0, 10],
-            [1, 20],
-            [2, 30],
-          ]
-        : [
-            [0, 100],
-            [1, 200],
-          ],
-    );
-  expect(byViewers([of(1, [1, 2, 2]), of(2, [1, 3])], value)).toEqual({ x: [1, 2, 3], y: [55, 25, 200] });
-  expect(byViewers([of(1, [0, 0])], value)).toEqual({ x: [], y: [] });
-});
-
-test("an experiment is drawn from its groups, and its parts over the ramp", () => {
-  const runs: Run[] = experimentRuns();
-  const of = context(runs[0]!, runs);
-  const times = rampTimes(of) as XYSpec[];
-  expect(times.map((chart) => chart.id)).toEqual(["experiment-times-ramp"]);
-  expect(times[0]!.title).toMatch(/^E responds fastest: median time of video segments [\d.]+ ms, mean over the ramp$/);
-  expect(times[0]!.layers.map((layer) => layer.name)).toEqual(["A", "E"]);
-  expect(times[0]!.layers[0]!.x).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
-  const requests = rampRequests(of) as XYSpec[];
-  // 250 + 250 + 3 (rounded) a second for A, twice as many for E.
-  expect(requests[0]!.layers.map((layer) => layer.y[5])).toEqual([503, 1005]);
-  const sent = throughput(of) as XYSpec[];
-  expect(sent.map((chart) => chart.id)).toEqual(["experiment-throughput-model"]);
-  expect(sent[0]!.title).toMatch(/^Throughput is highest with 8 s segments of 2 Mbit\/s: 1 Gbit\/s$/);
-  const line = model(of) as XYSpec;
-  expect(line.layers.map((layer) => layer.name)).toEqual(["the model", "2 s segments", "4 s segments", "8 s segments"]);
-  expect(line.title).toMatch(/^OUT is 1\.001 × R × S × B, which explains 99\.93 % of its variation$/);
-  const all = (runs[0]!.summary as { groups: Record<string, unknown>[] }).groups;
-  expect(label(all[0]!, all.slice(0, 2))).toBe("A");
-  expect(label(all[3]!, all.slice(2))).toBe("2 s segments, 2 Mbit/s");
-});
-
-test("an experiment that has no summary yet has figures and no charts", () => {
-  const runs: Run[] = experimentRuns();
-  const early = { ...runs[0]!, summary: null };
-  const of = context(early, [early, ...runs.slice(1)]);
-  const description = descriptionOf(of);
-  expect(description.figures(of)).toEqual([{ name: "runs finished", value: "4", detail: "of 16" }]);
-  for (const section of description.sections)
-    for (const drawing of section.drawings) {
-      const drawn = drawing(of);
-      expect(Array.isArray(drawn) ? drawn : []).toEqual([]);
-    }
 });
 
 test("distributions over sessions are drawn where a run has them, and stalls where somebody stalled", () => {

@@ -1,7 +1,5 @@
 //! The command line of `weir load`: one run, or a subcommand.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand, value_parser};
 
 use super::load::LoadArgs;
@@ -49,13 +47,6 @@ Example:
     $ weir load find-capacity http://127.0.0.1:8080/film/master.m3u8 --play real-time --hold 'rebuffer < 1%' --step 60s"
     )]
     FindCapacity(Box<FindCapacityArgs>),
-    /// Run a matrix of load tests against origins that it starts and stops.
-    ///
-    /// Reads a file with the configurations, segment durations, bit rates and numbers of viewers to combine, generates
-    /// missing titles with ffmpeg, and runs the combinations in random order, each against a fresh origin on separate
-    /// cores. Each combination is stored as a run. Prints all tables and the throughput model, and writes them as a
-    /// page with -o. --resume continues an interrupted experiment.
-    Experiment(ExperimentArgs),
 }
 
 /// Arguments of `weir load find-capacity`.
@@ -85,34 +76,6 @@ pub struct FindCapacityArgs {
     /// Precision of the result, as a share of the number of viewers.
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = precision, help_heading = "Searching")]
     pub precision: f64,
-}
-
-/// Arguments of `weir load experiment`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "\
-Example:
-    $ weir load experiment experiments/quick.toml
-    $ weir load experiment experiments/vod-object-storage.toml -o docs/results/vod-object-storage.md
-    $ weir load experiment experiments/vod-object-storage.toml --resume")]
-pub struct ExperimentArgs {
-    /// File that describes the experiment (TOML), see docs/experiments.md.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Continue the newest run of this experiment; finished combinations are not repeated.
-    #[arg(long)]
-    pub resume: bool,
-    /// Print the planned runs, in order, and their duration, without running them.
-    #[arg(long, conflicts_with_all = ["resume", "output"])]
-    pub plan: bool,
-    /// Write the result to this file as Markdown.
-    #[arg(short, long, value_name = "PAGE")]
-    pub output: Option<PathBuf>,
-    /// Folder of the generated titles, shared by experiments with the same titles.
-    #[arg(long, value_name = "DIR", default_value = "weir-titles")]
-    pub titles_folder: PathBuf,
-    /// Description of this machine on the page [default: cores, processor and kernel].
-    #[arg(long, value_name = "TEXT")]
-    pub machine: Option<String>,
 }
 
 /// Parses a share such as 5%.

@@ -62,7 +62,7 @@ pub use lab_simulate::{LabSimulateArgs, Measurement};
 pub use lab_traps::LabTrapsArgs;
 pub use lab_tune::LabTuneArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
-pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};
+pub use load_commands::{FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
 pub use measured::MeasuredOptions;
 pub use mesh::{

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use weir_testbed::Varied;
 use weir_units::{Rate, Share};
 
 /// Default name of a testbed.
@@ -121,11 +122,18 @@ Example:
 Example:
     $ weir testbed run testbeds/a.toml
     $ weir testbed run mine.json --function mine.toml --name second
-    $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md")]
+    $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md
+    $ weir testbed run testbeds/e.toml --vary origin.segment=2s,4s,8s --vary viewers.viewers=10,50 --repeats 3 -o page.md")]
 pub struct TestbedRunArgs {
     /// Workflow: JSON or YAML, or the short form in TOML or YAML; several run one after the other.
     #[arg(value_name = "WORKFLOW", required = true)]
     pub workflows: Vec<PathBuf>,
+    /// Run each workflow with each of these values of a task's parameter; given several times, with each combination.
+    #[arg(long, value_name = "TASK.PARAMETER=VALUE,...")]
+    pub vary: Vec<Varied>,
+    /// Run everything N times, each time in another order, so that a machine that slows down does so for all of it.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub repeats: u16,
     /// Further functions.
     #[command(flatten)]
     pub functions: FunctionFiles,

@@ -1,6 +1,5 @@
 //! `weir load`: viewers against an origin.
 
-mod experiment;
 mod find_capacity;
 #[cfg(feature = "locust")]
 mod locust;
@@ -30,7 +29,6 @@ use watching::Watching;
 pub fn run(line: &LoadCommandLine, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     match &line.command {
         Some(LoadCommand::FindCapacity(args)) => find_capacity::run(args, global, stop),
-        Some(LoadCommand::Experiment(args)) => experiment::run(args, global, stop),
         None => play(&line.load, global, stop),
     }
 }

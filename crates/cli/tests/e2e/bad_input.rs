@@ -95,7 +95,6 @@ const REFUSED: &str = r#"
 2 | load film.mpd | is not a URL
 2 | load http://127.0.0.1/ --fail-if loss>1% | does not measure loss
 2 | load --titles /nowhere/list | cannot read the titles
-2 | load experiment /nowhere.toml | cannot read the experiment
 2 | lab run --set rat=5Mbit/s -- true | rat ; unknown key
 2 | lab run orcale -- true | orcale ; did you mean oracle
 2 | lab run bad.toml -- true | bad.toml ; rate

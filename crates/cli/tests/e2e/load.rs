@@ -1,6 +1,7 @@
 //! `weir load` as a user starts it, against `weir origin`, whose own log says what it was asked for; and failures whose
 //! causes lie in this host.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::Value;
@@ -128,7 +129,9 @@ fn the_origin_is_watched_and_limits_hold() {
     assert!((0.9..2.0).contains(&efficiency), "{told}");
     assert!(told["origin"]["source"] == "metrics", "{told}");
     // Without metrics, the interfaces of this host tell: all of it goes to the loopback, nothing comes from elsewhere.
+    let metrics = told["run"]["id"].clone();
     let told = ran(0, &format!("load {mpd} --for 2500ms --watch-host --json -q")).json();
+    let host = told["run"]["id"].clone();
     let told = &told["origin"];
     assert_eq!(told["source"], "host", "{told}");
     assert_eq!(count(&told["in_bytes"]), 0, "{told}");
@@ -136,9 +139,62 @@ fn the_origin_is_watched_and_limits_hold() {
     // A threshold that no origin meets, and one that ends the run.
     let crossed = ran(1, &format!("load {mpd} --for 300ms --fail-if p50>=0ns -q"));
     crossed.stderr_has("p50 is");
+    let last: i64 = Database::open("weir.db").one("SELECT max(run_id) FROM runs");
+    runs_can_be_merged(&[metrics, host, last.into()]);
     let stopped = ran(0, &format!("load {mpd} --for 20s --stop-if rate>1bit/s -q"));
     stopped.stdout_has("stopped early: rate is");
     stop(origin);
+}
+
+/// Values of some runs' distribution of one time, by value, as the database holds it.
+fn distribution(runs: &str) -> BTreeMap<i64, i64> {
+    let stored = Database::open("weir.db");
+    let each = |at: &str| {
+        stored.all::<i64>(&format!(
+            "SELECT {at} FROM (SELECT json_extract(value, '$[0]') AS ns, sum(json_extract(value, '$[1]')) AS n
+             FROM load_histograms, json_each(buckets)
+             WHERE run_id IN ({runs}) AND time = 'last_byte' GROUP BY ns ORDER BY ns)"
+        ))
+    };
+    each("ns").into_iter().zip(each("n")).collect()
+}
+
+/// SQLite adds up what the runs hold, and this test finds the quantile: the first value with so many at or below it.
+#[track_caller]
+fn merged_is_all_of(merged: &Value, runs: &str) {
+    let all = distribution(runs);
+    assert_eq!(distribution(&merged["run"]["id"].to_string()), all);
+    let total: i64 = all.values().sum();
+    let sum = format!("SELECT sum(requests) FROM load_seconds WHERE run_id IN ({runs})");
+    assert_eq!(
+        (
+            &merged["all"]["requests"],
+            Database::open("weir.db").one::<i64>(&sum)
+        ),
+        (&total.into(), total)
+    );
+    for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)] {
+        let rank = ((share * total as f64).ceil() as i64).max(1);
+        let mut below = 0;
+        let expected = all.iter().find(|(_, times)| {
+            below += **times;
+            below >= rank
+        });
+        let told = merged["all"]["last_byte"][name].as_i64();
+        assert_eq!(told, expected.map(|(value, _)| *value), "{name}");
+    }
+}
+
+#[track_caller]
+fn runs_can_be_merged([first, second, third]: &[Value; 3]) {
+    std::fs::copy("weir.db", "other.db").expect("a copy");
+    let merged = ran(0, &format!("runs merge {first} {second} --json")).json();
+    documented("load", &merged);
+    merged_is_all_of(&merged, &format!("{first}, {second}"));
+    // Merged once more with one of another database.
+    let again = format!("runs merge {} other.db:{third} --json", merged["run"]["id"]);
+    let again = ran(0, &again).json();
+    merged_is_all_of(&again, &format!("{first}, {second}, {third}"));
 }
 
 /// The failures have this cause alone, and there are requests that have none.

@@ -18,7 +18,6 @@ mod deploy;
 mod doctor;
 mod documented_json;
 mod ended;
-mod experiment;
 mod hostile;
 mod lab;
 mod load;

@@ -97,7 +97,30 @@ fn what_the_kernel_counts_is_what_clients_receive() {
     );
     let parts = ran(0, "runs list --parts --kind load --db weir.db --json").json_lines();
     assert_eq!(parts.len(), names.len(), "the viewers' runs are parts");
+    each_value_is_run();
     assert!(run("ip", &["netns", "list"]).is_empty());
+}
+
+#[track_caller]
+fn each_value_is_run() {
+    let values = ["500ms", "1s"];
+    let vary = "testbed run packaged.toml --vary viewers.for=500ms,1s -o varied.md --json -q";
+    let mut summaries = ran(0, vary).json_lines();
+    summaries.sort_by_key(|summary| count(&summary["duration_ns"]));
+    for (value, summary) in values.iter().zip(&summaries) {
+        documented("testbed", summary);
+        assert_eq!(summary["varied"], json!({ "viewers.for": value }));
+    }
+    assert_eq!(summaries.len(), 2);
+    let page = std::fs::read_to_string("varied.md").expect("the page");
+    assert!(
+        values
+            .iter()
+            .all(|value| page.contains(&format!("| packaged, viewers.for={value} |"))),
+        "{page}"
+    );
+    ran(2, "testbed run packaged.toml --vary viewers.pace=1 -q")
+        .error_has("task viewers: configuration: weir.pace");
 }
 
 #[track_caller]

@@ -8,6 +8,7 @@ use weir_units::{Rate, format_duration, format_rate};
 
 use crate::error::TestbedError;
 use crate::function::read_file;
+use crate::model::Model;
 use crate::response::Responses;
 use crate::result::Summary;
 
@@ -121,7 +122,7 @@ fn row(summary: &Summary) -> Vec<String> {
         .map(|task| task.task.as_str())
         .collect();
     vec![
-        summary.workflow.clone(),
+        summary.setting(),
         rate(summary.storage_bps),
         rate(summary.viewers_bps),
         summary
@@ -153,6 +154,9 @@ pub fn page(summaries: &[Summary], published: Option<&Published>, about: &str) -
          limit is the task that kept its own cores busy; where there is none, rates are those of the workload and of round trips.\n",
     );
     text.push_str(&response_times(summaries));
+    for model in Model::of(summaries) {
+        text.push_str(&predictions(&model));
+    }
     if let Some(published) = published {
         let _ = writeln!(text, "\nPublished: {}.\n", published.source);
         for sentence in &published.differs {
@@ -177,7 +181,40 @@ fn response_times(summaries: &[Summary]) -> String {
             .iter()
             .map(|point| format!("{:.0}: {}", point.viewers, format_duration(point.mean_ns as u64)))
             .collect();
-        let _ = writeln!(text, "- {}: {}", summary.workflow, points.join(", "));
+        let _ = writeln!(text, "- {}: {}", summary.setting(), points.join(", "));
+    }
+    text
+}
+
+/// What a workflow does with other settings, and how far off that is.
+fn predictions(model: &Model) -> String {
+    let off = |(measured, foreseen): (f64, f64)| 100.0 * (foreseen / measured - 1.0);
+    let rate = |bps: f64| format_rate(bps.round() as u64);
+    let largest = model
+        .predicted
+        .iter()
+        .map(|one| off(one.out_bps).abs())
+        .fold(0.0, f64::max);
+    let mut text = format!(
+        "\n## Prediction of {}\n\nA response to one of {:.0} viewers takes {} and its bytes at {}. Each setting is predicted from the \
+         others; the largest deviation is {largest:.1} %.\n\n\
+         | setting | requests/s | predicted | OUT | predicted | deviation |\n| --- | --- | --- | --- | --- | --- |\n",
+        model.workflow,
+        model.viewers,
+        format_duration(model.response_ns.max(0.0) as u64),
+        rate(model.body_bps),
+    );
+    for one in &model.predicted {
+        let ((measured, foreseen), (out, foreseen_out)) = (one.requests_per_second, one.out_bps);
+        // Writing into a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {measured:.1} | {foreseen:.1} | {} | {} | {:+.1} % |",
+            one.label,
+            rate(out),
+            rate(foreseen_out),
+            off(one.out_bps)
+        );
     }
     text
 }

@@ -12,6 +12,7 @@ use crate::place::Places;
 use crate::result::{Summary, TaskResult};
 use crate::state::TaskState;
 use crate::traffic::Flow;
+use crate::vary::Values;
 use crate::workflow::Workflow;
 
 /// Share of its own cores above which a task counts as busy.
@@ -168,6 +169,7 @@ impl Readings {
         }
         Summary {
             workflow: workflow.id.clone(),
+            varied: Values::new(),
             duration_ns,
             pinned_by: "affinity",
             storage_bps,

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 use weir_load::manifest::{self, Media, UrlRange};
-use weir_load::testbed::Origin;
-use weir_net::affinity;
 
 use crate::error::TestbedError;
+use crate::own_origin::Origin;
 use crate::plain_http::get;
 
 /// Marker of a complete title.
@@ -36,10 +35,9 @@ pub fn package(
     let failed = |error: &dyn std::fmt::Display| {
         TestbedError::Failed(format!("cannot package {manifest} ahead: {error}"))
     };
-    let cores = affinity::cores().map_err(|error| failed(&error))?;
     let options = [format!("--segment={segment}"), "--quiet".to_owned()];
     let place = folder.display().to_string();
-    let origin = Origin::start(&place, &options, &cores, &cores).map_err(|error| failed(&error))?;
+    let origin = Origin::start(&place, &options).map_err(|error| failed(&error))?;
     let url = Url::parse(&origin.url(manifest)).map_err(|error| failed(&error))?;
     let address = address(&url).ok_or_else(|| failed(&"the origin has no address"))?;
     let text = save(address, url.path(), manifest::MOST_BYTES as u64, into)?;

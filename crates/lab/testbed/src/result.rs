@@ -9,12 +9,15 @@ use crate::own_metrics::OwnCounts;
 use crate::response::Responses;
 use crate::state::TaskState;
 use crate::traffic::Way;
+use crate::vary::Values;
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Identifier of the workflow.
     pub workflow: String,
+    /// Values of the parameters that were varied, by their names: `origin.segment`.
+    pub varied: Values,
     /// From before the first sink started until after the last one ended.
     pub duration_ns: u64,
     /// How tasks are held on their cores.
@@ -29,8 +32,19 @@ pub struct Summary {
     pub tasks: Vec<TaskResult>,
 }
 
+impl Summary {
+    /// The workflow with its varied values, as tables call it.
+    pub(crate) fn setting(&self) -> String {
+        let values = self
+            .varied
+            .iter()
+            .map(|(name, value)| format!(", {name}={value}"));
+        self.workflow.clone() + &values.collect::<String>()
+    }
+}
+
 /// A task.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskResult {
     /// Its name.
     pub task: String,

@@ -24,10 +24,11 @@ const TERMINATE: i32 = 15;
 const KILL: i32 = 9;
 
 /// States of tasks as the standard names them (ISO/IEC 23090-8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskState {
     /// Its namespace is there.
+    #[default]
     Instantiated,
     /// It can take requests; nobody sends any.
     Idle,

@@ -170,17 +170,16 @@ fn is_pause(error: &std::io::Error) -> bool {
 
 fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: &Stop) {
     let block = vec![0x5a; BUFFER];
-    while !stop.is_set() {
+    // A thread that a busy host starts when the test is over sends all the same: nothing at all would be taken for a path that
+    // carries nothing.
+    loop {
         let take = |left: u64| Some(left - left.min(BUFFER as u64));
         let left = limit
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .unwrap_or(0);
         let want = left.min(BUFFER as u64) as usize;
-        if want == 0 {
-            break;
-        }
         let mut sent = 0;
-        while sent < want && !stop.is_set() {
+        while sent < want {
             match stream.write(&block[sent..want]) {
                 Ok(bytes) => {
                     sent += bytes;
@@ -190,6 +189,12 @@ fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: 
                 // The other end has gone; its control connection tells why.
                 Err(_) => return,
             }
+            if stop.is_set() {
+                break;
+            }
+        }
+        if want == 0 || stop.is_set() {
+            break;
         }
     }
     // Tells the receiver that this is all; if it is gone, it knows.
@@ -408,5 +413,37 @@ impl AgentTcp {
 
     pub(crate) fn finish(self) {
         self.connections.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_starts_when_the_test_is_over_sends_all_the_same() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let stream = TcpStream::connect(listener.local_addr().expect("its address")).expect("a connection");
+        let (mut far, _) = listener.accept().expect("a connection");
+        let stop = Stop::default();
+        stop.set();
+        let request = TcpRequest {
+            direction: Direction::Forward,
+            streams: 1,
+            duration_ns: 1,
+            max_rate: Rate(1_000_000_000),
+            max_bytes: 1_000_000,
+            window_bytes: None,
+            omit_ns: 0,
+        };
+        let mut connections = Connections::send(vec![stream], &request, &stop).expect("a sender");
+        connections.end();
+        let mut received = Vec::new();
+        far.read_to_end(&mut received).expect("all that was sent");
+        assert!(!received.is_empty());
+        assert_eq!(received.len() as u64, connections.counters.total());
     }
 }

@@ -2,8 +2,8 @@
 //! what they got.
 //!
 //! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`capacity`], [`http`], [`metrics`], [`locust::zmtp`],
-//! [`locust::message`], [`experiment`]) know neither sockets nor clocks; `engine` puts them on threads, `testbed` starts the
-//! origins of an experiment. The crate must not know what is inside an origin, or how results are shown.
+//! [`locust::message`]) know neither sockets nor clocks; `engine` puts them on threads. The crate must not know what is inside
+//! an origin, or how results are shown.
 //!
 //! The feature `generator` has the parts that need a runtime and TLS, the feature `locust` the worker of a Locust master;
 //! both are on by default. The other parsers of others' bytes stand without them.
@@ -17,7 +17,6 @@ mod clock;
 pub mod distance;
 #[cfg(feature = "generator")]
 pub mod engine;
-pub mod experiment;
 pub mod http;
 #[cfg(feature = "locust")]
 pub mod locust;
@@ -25,8 +24,6 @@ pub mod manifest;
 pub mod measure;
 pub mod metrics;
 pub mod schedule;
-#[cfg(feature = "generator")]
-pub mod testbed;
 pub mod verify;
 #[cfg(feature = "generator")]
 pub mod viewer;

@@ -3,7 +3,6 @@
 mod carry;
 mod diagnosis;
 mod doctor;
-mod experiment;
 mod flows;
 mod grid;
 mod histogram;
@@ -31,7 +30,6 @@ use weir_stats::Quantiles;
 pub use carry::{live, received, sent};
 pub use diagnosis::{answer_and_findings, evidence};
 pub use doctor::checks;
-pub use experiment::{experiment, experiment_plan};
 pub use flows::{burst_histograms, flows, flows_notes};
 pub use grid::grid;
 pub use histogram::{Times, width};

@@ -17,7 +17,7 @@ use weir_net::host::HostFacts;
 use weir_results::{Outcome, Record, TaskSecond};
 use weir_testbed::{
     Capabilities, Cluster, Document, Ended as Measured, Function, Functions, Published, Registry, Setting,
-    Summary, TestbedError, Watch, Workflow,
+    Summary, TestbedError, Values, Varied, Watch, Workflow,
 };
 use weir_units::format_utc;
 
@@ -44,22 +44,40 @@ pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failu
     }
 }
 
-/// Reads a workflow, and checks it against its functions and this host.
-fn read(path: &Path, functions: &FunctionFiles) -> Result<(Document, Workflow), Failure> {
+/// A workflow that may run on this host.
+struct Planned {
+    document: Document,
+    workflow: Workflow,
+    varied: Values,
+}
+
+/// Reads a workflow with each combination of values, and checks all against their functions and this host.
+fn read(path: &Path, functions: &FunctionFiles, vary: &[Varied]) -> Result<Vec<Planned>, Failure> {
     let (document, functions) = weir_testbed::read(path, &functions.function)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let workflow = Workflow::of(&document, &functions, folder)?;
-    workflow.fits(Capabilities::of_this_host()?)?;
-    workflow.programs_are_here()?;
-    Ok((document, workflow))
+    let host = Capabilities::of_this_host()?;
+    let mut planned = Vec::new();
+    for (varied, document) in weir_testbed::combinations(&document, vary)? {
+        let workflow = Workflow::of(&document, &functions, folder)?;
+        workflow.fits(host)?;
+        workflow.programs_are_here()?;
+        planned.push(Planned {
+            document,
+            workflow,
+            varied,
+        });
+    }
+    Ok(planned)
 }
 
 fn check(path: &Path, functions: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {
-    let (document, workflow) = read(path, functions)?;
-    if global.json {
-        return print(&format!("{}\n", stored(&document)));
+    for planned in read(path, functions, &[])? {
+        print(&match global.json {
+            true => format!("{}\n", stored(&planned.document)),
+            false => tables::testbed_workflow(&planned.workflow),
+        })?;
     }
-    print(&tables::testbed_workflow(&workflow))
+    Ok(())
 }
 
 /// Prints a workflow for a cluster, whose hosts are others than this one.
@@ -134,34 +152,50 @@ fn need_root() -> Result<(), Failure> {
     ))
 }
 
-/// Runs the workflows one after the other, and compares them.
+/// Runs the workflows one after the other, and compares what was measured, also when one of them fails.
 fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let workflows = args.workflows.iter().map(|path| read(path, &args.functions));
-    let workflows = workflows.collect::<Result<Vec<_>, _>>()?;
+    let mut all = Vec::new();
+    for path in &args.workflows {
+        all.extend(read(path, &args.functions, &args.vary)?);
+    }
     let published = args.published.as_deref().map(Published::read).transpose()?;
     need_root()?;
     Registry::default().folder(&args.name)?;
     let measuring = Measuring::new(&args.titles_folder, global)?;
     let stop = stop_on_signals()?;
     let mut summaries = Vec::new();
-    for (document, workflow) in &workflows {
-        if !stop.is_set() {
-            summaries.push(measuring.run(&args.name, document, workflow, &stop)?);
+    let mut ended = Ok(());
+    let order = weir_testbed::order(all.len(), args.repeats.into());
+    for (number, index) in order.iter().enumerate() {
+        if stop.is_set() {
+            break;
+        }
+        if order.len() > 1 && !global.quiet {
+            say(&format!("weir testbed: run {} of {}", number + 1, order.len()));
+        }
+        match measuring.run(&args.name, &all[*index], &stop) {
+            Ok(summary) => summaries.push((index, summary)),
+            Err(failure) => {
+                ended = Err(failure);
+                break;
+            }
         }
     }
+    summaries.sort_by_key(|(index, _)| *index);
+    let summaries: Vec<Summary> = summaries.into_iter().map(|(_, summary)| summary).collect();
     if summaries.len() > 1 && !global.json {
         print(&tables::testbed_comparison(&weir_testbed::rows(
             &summaries,
             published.as_ref(),
         )))?;
     }
-    match &args.output {
-        Some(path) => write_page(
+    if let Some(path) = args.output.as_deref().filter(|_| !summaries.is_empty()) {
+        write_page(
             path,
             &weir_testbed::page(&summaries, published.as_ref(), &about()),
-        ),
-        None => Ok(()),
+        )?;
     }
+    ended
 }
 
 /// Description of this machine and the day.
@@ -202,13 +236,12 @@ impl<'a> Measuring<'a> {
     }
 
     /// A run as the testbed `name`: titles, tasks, measurement, and its place in the store.
-    fn run(
-        &self,
-        name: &str,
-        document: &Document,
-        workflow: &Workflow,
-        stop: &Stop,
-    ) -> Result<Summary, Failure> {
+    fn run(&self, name: &str, planned: &Planned, stop: &Stop) -> Result<Summary, Failure> {
+        let Planned {
+            document,
+            workflow,
+            varied,
+        } = planned;
         let setting = self.setting(name, workflow, stop)?;
         let parameters = json!({ "workflow": workflow.id, "document": stored(document).to_string() });
         let new = new_run(KIND, &workflow.id, &parameters, &HostFacts::read(None));
@@ -219,7 +252,10 @@ impl<'a> Measuring<'a> {
             quiet: self.global.quiet,
         };
         let is_stopped = || stop.is_set();
-        let measured = weir_testbed::run(workflow, &setting, &self.registry, &is_stopped, &mut watching);
+        let mut measured = weir_testbed::run(workflow, &setting, &self.registry, &is_stopped, &mut watching);
+        if let Ok(measured) = &mut measured {
+            measured.summary.varied.clone_from(varied);
+        }
         let failure = match &measured {
             Ok(measured) => measured.failure.as_ref(),
             Err(error) => Some(error),

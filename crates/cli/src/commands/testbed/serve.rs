@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_measure::Stop;
-use weir_testbed::{ApiConfig, ApiServer, Capabilities, Functions, Job, Workflows};
+use weir_testbed::{ApiConfig, ApiServer, Capabilities, Functions, Job, Values, Workflows};
 
 use crate::args::{GlobalOptions, TestbedServeArgs};
 use crate::commands::signals::stop_on_signals;
@@ -13,7 +13,7 @@ use crate::commands::signals::stop_on_signals;
 use super::super::Failure;
 use super::super::output::{print, say};
 use super::super::ui::read_token;
-use super::{Measuring, need_root};
+use super::{Measuring, Planned, need_root};
 
 /// Interval at which the next workflow, and the end of one, are looked for.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,6 +57,11 @@ fn locked(workflows: &Mutex<Workflows>) -> MutexGuard<'_, Workflows> {
 fn play(job: &Job, workflows: &Mutex<Workflows>, measuring: &Measuring<'_>, stop: &Stop) {
     let own = stop.child();
     let done = Stop::default();
+    let planned = Planned {
+        document: job.document.clone(),
+        workflow: job.workflow.clone(),
+        varied: Values::new(),
+    };
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.is_set() {
@@ -66,7 +71,7 @@ fn play(job: &Job, workflows: &Mutex<Workflows>, measuring: &Measuring<'_>, stop
                 std::thread::sleep(TICK);
             }
         });
-        let ended = measuring.run(&job.id, &job.document, &job.workflow, &own);
+        let ended = measuring.run(&job.id, &planned, &own);
         done.set();
         ended
     });

@@ -3,8 +3,8 @@
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-/// Objects whose keys are numbers, causes or names of hosts and not fields.
-const MAPS: [&str; 7] = [
+/// Objects whose keys are numbers, causes, or names of hosts or parameters, and not fields.
+const MAPS: [&str; 8] = [
     "burst_lengths",
     "windows_by_flows_losing",
     "failures",
@@ -12,6 +12,7 @@ const MAPS: [&str; 7] = [
     "distributions",
     "hosts",
     "lost_hosts",
+    "varied",
 ];
 
 /// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.

@@ -7,7 +7,6 @@ mod capacity;
 mod causes;
 mod choices;
 mod engine;
-mod experiment;
 mod forms;
 mod manifests;
 mod nginx;
