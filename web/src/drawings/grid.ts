@@ -8,7 +8,7 @@ import { count, plural } from "../format";
 import type { Drawing } from "../kinds/describe";
 import { inItsUnit, signedPercent } from "./pacing-figures";
 import { colour } from "./palette";
-import { pair } from "./population";
+import { besidePublished, changesOf, type Figured, pair, publishedOf } from "./population";
 
 export interface Cell {
   place: string;
@@ -68,6 +68,28 @@ export function cellsOf(run: Run, figure: string): Cell[] {
   }));
 }
 
+/** Figures with published changes: what each pace changes in the first queue, by congestion control. */
+export function publishedFigures(run: Run): Figured[] {
+  return objects(run.summary, "figures").flatMap((one) => {
+    const published = publishedOf(one);
+    const cells = objects(one.cells);
+    const queue = cells[0]?.queue;
+    const controls = published ? [...new Set(cells.map((cell) => String(cell.congestion ?? "")))] : [];
+    return controls.map((congestion) => ({
+      figure: `${String(one.figure ?? "")}, ${congestion}`,
+      variants: cells
+        .filter((cell) => cell.congestion === congestion && cell.queue === queue)
+        .map((cell) => ({
+          name: `pace ${String(cell.pace ?? "")}`,
+          mean: num(dig(cell, "spread", "mean")) ?? 0,
+          change: num(dig(cell, "change_by_pace", "mean")),
+          interval: pair(dig(cell, "change_by_pace", "mean_interval")),
+        })),
+      published,
+    }));
+  });
+}
+
 /** The figures of neighbours that gains are about: less of each is better. */
 const gained = (run: Run) => [...new Set(gainsOf(run).map((gain) => gain.figure))];
 
@@ -104,6 +126,12 @@ function chartOf(run: Run, figure: string): XYSpec | null {
 
 export const gridFirst: Drawing = ({ run }) => chartOf(run, gained(run)[0] ?? "");
 export const gridSecond: Drawing = ({ run }) => chartOf(run, gained(run)[1] ?? "");
+
+/** The stream in the first queue, with the published ranges. */
+export const gridPublished: Drawing = ({ run }) => {
+  const all = publishedFigures(run);
+  return changesOf(all, "grid-published", besidePublished(all) ?? "What each pace changes in the stream");
+};
 
 const bestText = (best: Best | null) =>
   best === null || best.change === null ? "–" : `${best.cell}: ${signedPercent(best.change)}`;

@@ -9,19 +9,22 @@ import type { Drawing } from "../kinds/describe";
 import { inItsUnit, isOwn, signedPercent } from "./pacing-figures";
 import { C, colour } from "./palette";
 
-export interface Variant {
+export interface Changed {
   name: string;
-  households: number;
   mean: number;
-  quantiles: [number, number, number];
   /** Relative change of the mean from the first variant, with its 95 % interval. */
   change: number | null;
   interval: [number, number] | null;
 }
 
-export interface Figured {
+export interface Variant extends Changed {
+  households: number;
+  quantiles: [number, number, number];
+}
+
+export interface Figured<Of extends Changed = Changed> {
   figure: string;
-  variants: Variant[];
+  variants: Of[];
   published: { range: [number, number]; source: string } | null;
 }
 
@@ -43,22 +46,25 @@ function variantOf(one: Json): Variant {
   };
 }
 
+/** What was published of a figure, with its source. */
+export function publishedOf(figure: Json): Figured["published"] {
+  const range = pair(dig(figure, "published", "change"));
+  return range && { range, source: String(dig(figure, "published", "source") ?? "") };
+}
+
 /** Figures of a run that are not 0 in every household. */
-export function figuresOf(run: Run): Figured[] {
+export function figuresOf(run: Run): Figured<Variant>[] {
   return objects(run.summary, "figures")
-    .map((one) => {
-      const range = pair(dig(one, "published", "change"));
-      const source = String(dig(one, "published", "source") ?? "");
-      return {
-        figure: String(one.figure ?? ""),
-        variants: objects(one.variants).map(variantOf),
-        published: range && { range, source },
-      };
-    })
+    .map((one) => ({
+      figure: String(one.figure ?? ""),
+      variants: objects(one.variants).map(variantOf),
+      published: publishedOf(one),
+    }))
     .filter((one) => one.variants.some((variant) => variant.mean !== 0));
 }
 
-function changesOf(all: Figured[], id: string, title: string): XYSpec | null {
+/** Changes of figures, with their intervals, beside published ranges. */
+export function changesOf(all: Figured[], id: string, title: string): XYSpec | null {
   const shown = all.filter((one) => one.variants.some((variant) => variant.change !== null));
   if (shown.length === 0) return null;
   const names = [...new Set(shown.flatMap((one) => one.variants.slice(1).map((variant) => variant.name)))];
@@ -169,7 +175,8 @@ export const populationTable: Drawing = ({ run }) => {
 export const populationInputs: Drawing = ({ run }) => {
   const inputs = dig(run.summary, "inputs");
   if (typeof inputs !== "string" || inputs === "") return null;
-  const sources = [...new Set(figuresOf(run).flatMap((one) => (one.published ? [one.published.source] : [])))];
+  const published = objects(run.summary, "figures").map(publishedOf);
+  const sources = [...new Set(published.flatMap((one) => (one ? [one.source] : [])))];
   return h(
     "div",
     { class: "panel" },

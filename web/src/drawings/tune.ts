@@ -8,10 +8,12 @@ import { count, digits, plural } from "../format";
 import type { Drawing } from "../kinds/describe";
 import { signedPercent } from "./pacing-figures";
 import { C, colour } from "./palette";
-import { pair } from "./population";
+import { besidePublished, changesOf, type Figured, figuresOf, pair } from "./population";
 
 export interface Candidate {
   name: string;
+  /** Name of its variant. */
+  variant: string;
   factor: number;
   households: number;
   harm: number;
@@ -29,6 +31,7 @@ export function candidatesOf(run: Run): Candidate[] {
   const recommended = num(dig(run.summary, "recommended", "place"));
   return objects(run.summary, "candidates").map((one: Json, place) => ({
     name: `${String(one.pace ?? "")}, burst ${String(one.pace_burst ?? "")}`,
+    variant: `${String(one.pace ?? "")}/${String(one.pace_burst ?? "")}`,
     factor: num(one.pace_factor) ?? 1,
     households: num(one.households) ?? 0,
     harm: num(dig(one, "harm", "mean")) ?? 0,
@@ -92,7 +95,7 @@ export const tuneFront: Drawing = ({ run }): XYSpec | null => {
     type: "xy",
     id: "tune-front",
     title: recommended
-      ? `${recommended.name} is recommended: neighbours gain ${signedPercent(recommended.gain)}, viewers lose ${signedPercent(recommended.harm)}`
+      ? `${recommended.name} is recommended: neighbours' times ${signedPercent(-recommended.gain)}, viewers' value ${signedPercent(-recommended.harm)}`
       : "The search has not ended: there is no recommendation",
     note: "Harm is the value that viewers lose, gain the fall of the neighbours' times, both against unpaced, with the 95 % interval of the gain.",
     x: { kind: "linear", label: "harm to viewers", format: signedPercent },
@@ -158,4 +161,20 @@ export const tuneSettings: Drawing = ({ run }) => {
   const player = dig(run.summary, "recommended", "player");
   if (typeof origin !== "string" || typeof player !== "string") return null;
   return h("div", { class: "panel" }, h("pre", null, `weir origin ${origin}\nweir load ${player}`));
+};
+
+/** Figures with published changes, with the recommended pace. */
+export function publishedFigures(run: Run): Figured[] {
+  const chosen = candidatesOf(run).find((one) => one.isRecommended);
+  if (!chosen) return [];
+  return figuresOf(run).map((one) => ({
+    ...one,
+    variants: one.variants.filter((variant, place) => place === 0 || variant.name === chosen.variant),
+  }));
+}
+
+/** The stream with the recommended pace, with the published ranges. */
+export const tunePublished: Drawing = ({ run }) => {
+  const all = publishedFigures(run);
+  return changesOf(all, "tune-published", besidePublished(all) ?? "What the recommended pace changes in the stream");
 };

@@ -1,6 +1,6 @@
 // A grid of queues, congestion controls and paces over a population.
 import { dig, num, objects } from "../data/facts";
-import { gainsOf, gridFigures, gridFirst, gridGains, gridSecond } from "../drawings/grid";
+import { gainsOf, gridFigures, gridFirst, gridGains, gridPublished, gridSecond } from "../drawings/grid";
 import { signedPercent } from "../drawings/pacing-figures";
 import { populationInputs } from "../drawings/population";
 import { count } from "../format";
@@ -21,11 +21,12 @@ export const grid: Description = {
       .slice(0, 4)
       .map((gain) => ({
         severity: "information" as const,
-        sentence: `${gain.figure} with ${gain.congestion}: ${signedPercent(gain.pace!.change!)} by the pace alone (${gain.pace!.cell}), ${signedPercent(gain.queue!.change!)} by the queue alone (${gain.queue!.cell}).`,
+        sentence: `With ${gain.congestion}, ${gain.figure} changes by ${signedPercent(gain.pace!.change!)} with the pace alone (${gain.pace!.cell}), ${signedPercent(gain.queue!.change!)} with the queue alone (${gain.queue!.cell}).`,
       }));
   },
   sections: [
     { title: "What neighbours gain", wide: true, drawings: [gridGains, gridFirst, gridSecond] },
+    { title: "The stream in the first queue", wide: true, drawings: [gridPublished] },
     { title: "All figures", wide: true, drawings: [gridFigures] },
     { title: "Inputs", wide: true, drawings: [populationInputs] },
   ],

@@ -2,7 +2,7 @@
 import { dig, num } from "../data/facts";
 import { signedPercent } from "../drawings/pacing-figures";
 import { populationInputs } from "../drawings/population";
-import { candidatesOf, tuneFront, tuneSettings, tuneTable } from "../drawings/tune";
+import { candidatesOf, tuneFront, tunePublished, tuneSettings, tuneTable } from "../drawings/tune";
 import { count, plural } from "../format";
 import type { Description, Figure, Headline } from "./describe";
 
@@ -28,13 +28,14 @@ export const tune: Description = {
     return [
       {
         severity: "information",
-        sentence: `${chosen.name} has the highest score of ${plural(all.length, "candidate")}. The result holds for its inputs.`,
+        sentence: `Recommended: ${chosen.name}, with the highest score of ${plural(all.length, "candidate")}. The result holds for its inputs.`,
       },
     ];
   },
   sections: [
     { title: "Harm against gain", wide: true, drawings: [tuneFront] },
     { title: "Settings", wide: true, drawings: [tuneSettings] },
+    { title: "The stream with the recommended pace", wide: true, drawings: [tunePublished] },
     { title: "All candidates", wide: true, drawings: [tuneTable] },
     { title: "Inputs", wide: true, drawings: [populationInputs] },
   ],

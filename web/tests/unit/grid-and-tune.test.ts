@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { XYSpec } from "../../src/charts/model";
-import { cellsOf, gainsOf, gridFirst } from "../../src/drawings/grid";
-import { candidatesOf, tuneFront } from "../../src/drawings/tune";
+import { cellsOf, gainsOf, gridFirst, gridPublished } from "../../src/drawings/grid";
+import { candidatesOf, tuneFront, tunePublished } from "../../src/drawings/tune";
 import { contextOf } from "../../src/kinds/describe";
 import { descriptionOf } from "../../src/kinds/registry";
 // @ts-expect-error: a script of its own, without types
@@ -18,6 +18,14 @@ const candidate = (pace: string, harm: number, gain: number, on_front: boolean) 
   on_front,
 });
 
+const changed = (mean: number) => ({ households: 9, mean, mean_interval: [mean - 0.1, mean + 0.1] });
+const range = (figure: string) => ({ figure, change: [-0.85, -0.6], source: "a talk" });
+const of = (variant: string, mean: number, change: unknown = null) => ({
+  variant,
+  spread: { households: 9, mean },
+  change,
+});
+
 const tuned = run(1, "tune", {
   summary: {
     population: "homes",
@@ -29,6 +37,13 @@ const tuned = run(1, "tune", {
       candidate("top:4", -0.001, 0.05, true),
       candidate("top:2", 0, 0.08, true),
       candidate("rung:2", 0.01, 0.02, false),
+    ],
+    figures: [
+      {
+        figure: "media.throughput",
+        variants: [of("none", 80e6), of("top:4/auto", 30e6, changed(-0.5)), of("top:2/auto", 20e6, changed(-0.75))],
+        published: range("media.throughput"),
+      },
     ],
     inputs: "households = 48\n",
   },
@@ -45,8 +60,18 @@ test("the front is a line, with the recommendation apart", () => {
   ]);
   expect(chart.layers[3]?.lo).toEqual([0.03]);
   expect(descriptionOf(context).headlines?.(context)[0]?.sentence).toMatch(
-    /^top:2, burst auto has the highest score of 3/,
+    /^Recommended: top:2, burst auto, with the highest score of 3/,
   );
+});
+
+test("the recommended pace stands beside the published range", () => {
+  const chart = tunePublished(contextOf(tuned, [tuned])) as XYSpec;
+  expect(chart.title).toBe("1 of 1 change is within the published range");
+  expect(chart.x.places).toEqual(["media.throughput"]);
+  expect(chart.layers.map((layer) => [layer.name, layer.y, layer.lo])).toEqual([
+    ["top:2/auto", [-0.75], [-0.85]],
+    ["published", [-0.725], [-0.85]],
+  ]);
 });
 
 test("a search without an end has no recommendation, and what is missing breaks nothing", () => {
@@ -57,13 +82,13 @@ test("a search without an end has no recommendation, and what is missing breaks 
   expect(tuneFront(contextOf(none, [none]))).toBeNull();
 });
 
-const changed = (mean: number) => ({ households: 9, mean, mean_interval: [mean - 0.1, mean + 0.1] });
 const cell = (queue: string, pace: string, mean: number, change: number | null) => ({
   queue,
   congestion: "cubic",
   pace,
   spread: { households: 9, mean },
   change: change === null ? null : changed(change),
+  change_by_pace: pace === "none" ? null : changed(-0.7),
 });
 
 const gridded = run(4, "grid", {
@@ -89,6 +114,16 @@ const gridded = run(4, "grid", {
           cell("codel", "none", 12e6, -0.4),
           cell("codel", "top:2", 11e6, -0.45),
         ],
+        published: null,
+      },
+      {
+        figure: "media.throughput",
+        cells: [
+          cell("tail-drop:2bdp", "none", 80e6, null),
+          cell("tail-drop:2bdp", "top:2", 24e6, -0.7),
+          cell("codel", "top:2", 24e6, -0.7),
+        ],
+        published: range("media.throughput"),
       },
     ],
   },
@@ -106,6 +141,17 @@ test("a grid has a place for each queue, and a layer for each pace", () => {
   expect(gainsOf(gridded)[0]?.paceInQueue?.interval).toEqual([-0.15000000000000002, 0.05]);
   expect(cellsOf(gridded, "none.such")).toEqual([]);
   expect(descriptionOf(context).headlines?.(context)[0]?.sentence).toBe(
-    "call.owd.p95 with cubic: −50 % by the pace alone (top:2), −40 % by the queue alone (codel).",
+    "With cubic, call.owd.p95 changes by −50 % with the pace alone (top:2), −40 % with the queue alone (codel).",
   );
+});
+
+test("what paces change in the first queue stands beside the published range, by congestion control", () => {
+  const chart = gridPublished(contextOf(gridded, [gridded])) as XYSpec;
+  expect(chart.title).toBe("1 of 1 change is within the published range");
+  expect(chart.note).toMatch(/from pace none/);
+  expect(chart.x.places).toEqual(["media.throughput, cubic"]);
+  expect(chart.layers.map((layer) => [layer.name, layer.y])).toEqual([
+    ["pace top:2", [-0.7]],
+    ["published", [-0.725]],
+  ]);
 });

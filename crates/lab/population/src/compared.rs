@@ -265,22 +265,23 @@ impl Collected {
     /// The summary of what was taken up.
     #[must_use]
     pub fn summary(&self, population: &Population) -> Summary {
-        let figures = self.figures().map(|(figure, values)| FigureRow {
-            variants: self.compared(values),
-            published: population
-                .published
-                .iter()
-                .find(|published| published.figure == figure)
-                .cloned(),
-            figure,
-        });
         Summary {
             population: population.name.clone(),
             households: self.households(),
             unfinished: self.unfinished,
-            figures: figures.filter(|row| !row.variants.is_empty()).collect(),
+            figures: self.rows(population).collect(),
             inputs: population.inputs.clone(),
         }
+    }
+
+    /// Every figure that a household has, with what was published of it.
+    pub(crate) fn rows(&self, population: &Population) -> impl Iterator<Item = FigureRow> {
+        let figures = self.figures().map(|(figure, values)| FigureRow {
+            variants: self.compared(values),
+            published: population.published_of(&figure),
+            figure,
+        });
+        figures.filter(|row| !row.variants.is_empty())
     }
 
     fn compared(&self, values: &Values) -> Vec<VariantFigure> {

@@ -223,6 +223,14 @@ pub struct Population {
 }
 
 impl Population {
+    /// What was published of a figure.
+    pub(crate) fn published_of(&self, figure: &str) -> Option<Published> {
+        self.published
+            .iter()
+            .find(|published| published.figure == figure)
+            .cloned()
+    }
+
     /// Reads a population; `origin` stands before each error and becomes its name.
     ///
     /// # Errors

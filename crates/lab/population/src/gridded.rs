@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::compared::{Change, Collected, Spread, Values, change, spread};
-use crate::file::{NeighbourKind, Population};
+use crate::file::{NeighbourKind, Population, Published};
 use crate::grid::{Cell, Grid};
 
 /// Figures of sessions that a grid has; of neighbours it has all.
@@ -46,6 +46,8 @@ pub struct GridFigure {
     pub figure: String,
     /// Cells that have it, by congestion control, queue and pace.
     pub cells: Vec<GridCell>,
+    /// Published change by a pace, with its source.
+    pub published: Option<Published>,
 }
 
 /// A cell, and its change.
@@ -113,6 +115,7 @@ impl GridSummary {
             .map(|(name, values)| GridFigure {
                 figure: name.clone(),
                 cells: cells(grid, values),
+                published: population.published_of(name),
             })
             .collect();
         GridSummary {

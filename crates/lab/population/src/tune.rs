@@ -9,6 +9,7 @@ use weir_pacing::Burst;
 use weir_player::PacePolicy;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 
+use crate::compared::Collected;
 use crate::file::{Population, Variant};
 use crate::grid::{axis, pace};
 use crate::tuned::{Measured, score};
@@ -59,7 +60,8 @@ pub struct Tuner {
     done: usize,
     /// By variant and household.
     pub(crate) measured: Vec<BTreeMap<u64, Measured>>,
-    pub(crate) unfinished: u64,
+    /// Figures of sessions.
+    pub(crate) collected: Collected,
 }
 
 impl Tuning {
@@ -71,15 +73,20 @@ impl Tuning {
         let candidates = self.candidates(&population);
         let mut variants = candidates.map_err(|wrong| wrong.within(&population.name))?;
         variants.insert(0, Variant::new("none".to_owned(), PacePolicy::None));
+        let population = Population {
+            variants,
+            ..population
+        };
+        let variants = population.variants.clone();
         Ok(Tuner {
             tuning: self.clone(),
+            collected: Collected::new(&population),
             population,
             left: (1..variants.len()).collect(),
             rounds: rounds(variants.len() - 1, households, self.exhaustive),
             done: 0,
             measured: vec![BTreeMap::new(); variants.len()],
             variants,
-            unfinished: 0,
         })
     }
 
@@ -165,8 +172,8 @@ impl Tuner {
         let top = self.population.media.rungs.last().map_or(0, |rung| rung.0);
         if let Some(measured) = self.of(&row.variant, row.household) {
             measured.set_value(row, top as f64);
-            self.unfinished += u64::from(!row.finished);
         }
+        self.collected.session(row);
     }
 
     /// Takes up a neighbour; one of an unknown variant is ignored.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 use weir_stats::student_quantile;
 
+use crate::compared::FigureRow;
 use crate::tune::Tuner;
 
 /// What a household got with a variant.
@@ -172,6 +173,8 @@ pub struct TuneSummary {
     pub knee: Option<usize>,
     /// All candidates, by harm.
     pub candidates: Vec<Trial>,
+    /// Figures of sessions with a published change; the variants are the unpaced one and the candidates.
+    pub figures: Vec<FigureRow>,
     /// Text of the file.
     pub inputs: String,
 }
@@ -206,15 +209,22 @@ impl Tuner {
             population: self.population.name.clone(),
             households: unpaced.len() as u64,
             sessions: self.measured.iter().map(|of| of.len() as u64).sum(),
-            unfinished: self.unfinished,
+            unfinished: self.collected.unfinished(),
             harm_weight: self.tuning.harm_weight,
             recommended: best
                 .filter(|_| is_over)
                 .map(|place| Recommended::new(place, &candidates[place])),
             knee: knee(&candidates),
             candidates,
+            figures: self.published(),
             inputs: self.population.inputs.clone(),
         }
+    }
+
+    /// Figures of sessions that the file quotes changes of.
+    fn published(&self) -> Vec<FigureRow> {
+        let rows = self.collected.rows(&self.population);
+        rows.filter(|row| row.published.is_some()).collect()
     }
 
     fn trial(&self, place: usize, whole: &Effects) -> Trial {

@@ -2,7 +2,7 @@
 
 use weir_population::{Collected, Grid, GridSummary, Plan, Played, Population, Shard, play_all, play_some};
 
-use crate::small::{changed, population};
+use crate::small::{PUBLISHED, changed, population};
 
 const CALL: &str = "\n[[neighbour]]\nname = \"call\"\nkind = \"call\"\nshare = 1\n";
 
@@ -20,7 +20,8 @@ fn grid(queues: &[&str], congestion: &[&str], paces: &[&str]) -> Grid {
 
 fn over(grid: &Grid) -> Result<Population, String> {
     let changes = [("\"80s\"", "\"24s\""), ("\"500kbit/s\", ", "")];
-    grid.over(population(&changed(&changes, CALL)))
+    let more = [CALL, PUBLISHED].concat();
+    grid.over(population(&changed(&changes, &more)))
         .map_err(|error| error.to_string())
 }
 
@@ -58,6 +59,9 @@ fn flow_queues_isolate_a_call_and_so_does_a_pace() {
             .find(|figure| figure.figure == name)
             .expect(name)
     };
+    let published = figure("media.throughput").published.as_ref().expect("a range");
+    assert_eq!((published.change, &*published.source), ((-0.85, -0.6), "a talk"));
+    assert_eq!(figure("call.owd.p95").published, None);
     let delays: Vec<f64> = figure("call.owd.p95")
         .cells
         .iter()

@@ -32,6 +32,10 @@ buffer = "40s"
 name = "unpaced"
 "#;
 
+/// What somebody published of the stream.
+pub const PUBLISHED: &str =
+    "\n[[published]]\nfigure = \"media.throughput\"\npercent = [-85, -60]\nsource = \"a talk\"\n";
+
 /// [`SMALL`] with the first of each pair replaced by the second, and `more` at its end.
 pub fn changed(changes: &[(&str, &str)], more: &str) -> String {
     let mut text = SMALL.to_owned();

@@ -2,7 +2,7 @@
 
 use weir_population::{Plan, Population, Shard, TuneSummary, Tuner, Tuning, play_all};
 
-use crate::small::{changed, population};
+use crate::small::{PUBLISHED, changed, population};
 
 /// Lines of 4 to 12 Mbit/s for a top rung of 2 Mbit/s, beside a call.
 fn varied() -> Population {
@@ -15,7 +15,7 @@ fn varied() -> Population {
         ("\"obeys\"", "\"bounds\""),
     ];
     let more = "\n[[neighbour]]\nname = \"call\"\nkind = \"call\"\nshare = 1\n";
-    population(&changed(&changes, more))
+    population(&changed(&changes, &[more, PUBLISHED].concat()))
 }
 
 fn tuning(exhaustive: bool) -> Tuning {
@@ -130,6 +130,37 @@ fn dropped_candidates_have_estimates_for_all_households() {
             .all(|pair| pair[0].harm.mean <= pair[1].harm.mean && pair[0].gain.mean < pair[1].gain.mean)
     );
     assert!(whole.knee.is_some_and(|place| whole.candidates[place].on_front));
+}
+
+/// Of what the file quotes, each candidate has the change over the households that it was played with; over all of them it is the
+/// ratio of the means.
+#[test]
+fn figures_with_published_changes_stand_beside_the_candidates() {
+    let search = searched(&tuning(false), 64, 1).0.summary();
+    let [throughput] = &search.figures[..] else {
+        panic!("{:?}", search.figures)
+    };
+    assert_eq!(throughput.figure, "media.throughput");
+    assert_eq!(
+        throughput.published.as_ref().map(|published| published.change),
+        Some((-0.85, -0.6))
+    );
+    let of = |name: &str| {
+        let mut variants = throughput.variants.iter();
+        variants.find(|variant| variant.variant == name).expect(name)
+    };
+    assert_eq!(of("none").change, None);
+    let unpaced = of("none").spread.mean;
+    for trial in &search.candidates {
+        let paced = of(&format!("{}/auto", trial.pace));
+        let change = paced.change.as_ref().expect("a change");
+        assert_eq!(change.households, trial.households, "{trial:?}");
+        if trial.households == 64 {
+            let expected = paced.spread.mean / unpaced - 1.0;
+            let found = change.mean.expect("a mean");
+            assert!((found - expected).abs() < 1e-9 && found < 0.0, "{paced:?}");
+        }
+    }
 }
 
 #[test]
