@@ -383,6 +383,14 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     check_past();
     let kind = format!("SELECT kind FROM runs WHERE run_id = {}", test["run_id"]);
     assert_eq!(Database::open("watch.db").one::<String>(&kind), "flows");
+    let whole = Database::open("watch.db").one::<i64>(&format!("SELECT min(run_id) FROM {whole}"));
+    let shown = ran(0, &format!("runs show {whole} --db watch.db --json")).json();
+    documented("runs-show", &shown);
+    assert_eq!(shown["summary"]["ends"]["remote"], FAR_IPV4);
+    assert!(
+        shown["summary"]["tested"]["reverse"]["hops"].is_object(),
+        "{shown}"
+    );
 }
 
 #[test]

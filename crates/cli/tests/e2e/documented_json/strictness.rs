@@ -3,8 +3,8 @@
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-/// Objects whose keys are numbers, causes, or names of hosts or parameters, and not fields.
-const MAPS: [&str; 8] = [
+/// Objects whose keys are numbers, causes, directions, or names of hosts or parameters, and not fields.
+const MAPS: [&str; 10] = [
     "burst_lengths",
     "windows_by_flows_losing",
     "failures",
@@ -13,6 +13,8 @@ const MAPS: [&str; 8] = [
     "hosts",
     "lost_hosts",
     "varied",
+    "hops",
+    "tested",
 ];
 
 /// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.
