@@ -136,6 +136,14 @@ pub fn survey_limits(plan: &SurveyPlan, agent: Limits) -> Limits {
     }
 }
 
+/// A number of pairs, in words.
+pub(crate) fn number_of_pairs(pairs: usize) -> String {
+    match pairs {
+        1 => "1 pair".to_owned(),
+        several => format!("{several} pairs"),
+    }
+}
+
 impl Plan {
     /// The plan of a file.
     ///
@@ -173,15 +181,15 @@ impl Plan {
         let less = "fewer pairs, a longer rtt: interval or a longer flows: every needs less";
         if let Some(limit) = budget.bytes_a_day.filter(|limit| limit.0 < self.bytes_a_day) {
             return Err(ConfigError(format!(
-                "budget: bytes-a-day {limit} is too little: RTT and flows of {} pairs send up to {} a day; {less}",
-                self.pairs.len(),
+                "budget: bytes-a-day {limit} is too little: RTT and flows of {} send up to {} a day; {less}",
+                number_of_pairs(self.pairs.len()),
                 ByteCount(self.bytes_a_day)
             )));
         }
         match budget.usd_a_month {
             Some(limit) if limit < self.usd_a_month => Err(ConfigError(format!(
-                "budget: usd-a-month {limit} is too little: RTT and flows of {} pairs cost up to {:.2} USD; {less}",
-                self.pairs.len(),
+                "budget: usd-a-month {limit} is too little: RTT and flows of {} cost up to {:.2} USD; {less}",
+                number_of_pairs(self.pairs.len()),
                 self.usd_a_month
             ))),
             _ => Ok(()),

@@ -19,8 +19,8 @@ use crate::args::{GlobalOptions, HouseholdOptions, RunIn, RunName};
 use crate::commands::output::say;
 use crate::commands::result::StoredResult;
 use crate::commands::run_store::{Ended, OpenRun, RunStore, find, json as stored, new_run};
-use crate::commands::tables;
-use crate::units::{format_count, format_duration};
+use crate::commands::tables::{self, count_of};
+use crate::units::format_duration;
 
 const POPULATION: &str = "population";
 const GRID: &str = "grid";
@@ -163,9 +163,9 @@ pub fn begin(
     if let Some(most) = most_sessions {
         let (cells, households) = (population.variants.len() as u64, plan.count());
         let what = format!(
-            "{} cells x {} households",
-            format_count(cells),
-            format_count(households)
+            "{} x {}",
+            count_of(cells, "cell"),
+            count_of(households, "household")
         );
         let sessions = (plan.sessions(&population), most);
         announce(&what, sessions, (&population, &plan), global)?;
@@ -193,10 +193,10 @@ pub fn announce(
     let of_all = sessions as f64 / plan.sessions(population) as f64;
     let seconds = began.elapsed().as_secs_f64() / share * of_all / plan.threads as f64;
     let line = format!(
-        "{what} = {} sessions, about {} on {} threads",
-        format_count(sessions),
+        "{what} = {}, about {} on {}",
+        count_of(sessions, "session"),
         format_duration((seconds * 1e9) as u64),
-        plan.threads
+        count_of(plan.threads as u64, "thread")
     );
     if sessions > most {
         return Err(Failure::usage(format!(
@@ -325,8 +325,8 @@ impl Shown {
         let (run, outcome) = self.run;
         if found.unfinished() > 0 {
             self.notes.push(format!(
-                "{} sessions were not played to the end of their title within three times its length",
-                found.unfinished()
+                "{} not played to the end of the title within three times its length",
+                count_of(found.unfinished(), "session")
             ));
         }
         if outcome == Outcome::Interrupted {

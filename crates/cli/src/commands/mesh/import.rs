@@ -13,6 +13,7 @@ use weir_results::Store;
 
 use super::super::output::{print, say};
 use super::super::run_store::{Ended, RunStore, new_run};
+use super::super::tables::count_of;
 use super::super::{Failure, runs};
 
 /// Reads the file and stores its tests as one run.
@@ -86,8 +87,8 @@ pub fn run(args: &ImportArgs, global: &GlobalOptions) -> Result<(), Failure> {
         }
     }
     print(&format!(
-        "{} tests of {} kept as run {run} in {}\n",
-        imported.tests.len(),
+        "{} of {} kept as run {run} in {}\n",
+        count_of(imported.tests.len() as u64, "test"),
         imported.source,
         store.path().display()
     ))

@@ -20,6 +20,7 @@ use weir_results::{MeshTest, Outcome, RunId};
 use super::super::output::{print, say};
 use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, find, json as to_json, new_run};
+use super::super::tables::count_of;
 use super::super::{Failure, tables};
 use super::launch;
 use super::launches::random_hex;
@@ -116,7 +117,8 @@ fn once(
         kill: &presses.kill,
         ssh: args.ssh.clone(),
     };
-    let target = format!("{} hosts, {} tests", order.hosts.len(), order.pairs.len());
+    let hosts = count_of(order.hosts.len() as u64, "host");
+    let target = format!("{hosts}, {}", count_of(order.pairs.len() as u64, "test"));
     let run = store.begin_parent(&new_run("mesh", &target, order, &HostFacts::read(None)))?;
     let shown = Shown(LiveLine::new("mesh", global.quiet));
     let machines = || launched.map(Held::cost).unwrap_or_default();

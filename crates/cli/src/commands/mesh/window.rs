@@ -9,6 +9,7 @@ use weir_units::Rate;
 use super::super::Failure;
 use super::super::output::print;
 use super::super::run_store::json;
+use super::super::tables::count_of;
 
 /// What is printed.
 #[derive(Serialize)]
@@ -68,10 +69,10 @@ fn text(args: &WindowArgs, calculated: &Calculated) -> String {
         format!("{} at an RTT of {rtt}: a window of {exact}\n", rate.rounded())
     };
     if let (Some(streams), Some(wanted)) = (streams, args.rate) {
-        let plural = if *streams == 1 { "" } else { "s" };
         text.push_str(&format!(
-            "{}: {streams} connection{plural}, or a window of {}\n",
+            "{}: {}, or a window of {}\n",
             wanted.rounded(),
+            count_of(*streams, "connection"),
             format_bytes(window_of(wanted, *rtt_ns))
         ));
     }

@@ -1,10 +1,9 @@
 //! A grid of queues, congestion controls and paces as text: what neighbours gain, then a table per figure.
 
-use crate::units::format_count;
 use weir_population::{Best, Change, Gain, GridCell, GridFigure, GridSummary};
 
 use super::population::signed;
-use super::{or_dash, pacing_figure, table, titled};
+use super::{count_of, or_dash, pacing_figure, table, titled};
 
 /// What neighbours gain, and their figures in each cell; with `all`, every figure and the text of the file.
 pub fn grid(summary: &GridSummary, all: bool) -> String {
@@ -44,9 +43,9 @@ fn gains(summary: &GridSummary) -> String {
         shown.add_row(gain_cells(gain));
     }
     let title = format!(
-        "{}, {} households: the largest change of the neighbours' mean since {queue} with pace {pace}",
+        "{}, {}: the largest change of the neighbours' mean since {queue} with pace {pace}",
         summary.population,
-        format_count(summary.households)
+        count_of(summary.households, "household")
     );
     titled(&title, &shown)
 }

@@ -7,7 +7,7 @@ use weir_load::measure::{
     Account, Cause, Distribution, KindSummary, LoadSummary, OriginSource, QualitySummary, Times,
 };
 
-use super::{or_dash, table, titled};
+use super::{count_of, or_dash, table, titled};
 
 /// The result of a run.
 pub fn load(summary: &LoadSummary) -> String {
@@ -114,10 +114,10 @@ fn viewers(quality: &QualitySummary) -> String {
     let ratio = or_dash(quality.rebuffer_ratio, format_percent);
     let bitrate = or_dash(quality.bitrate, |rate| format_rate(rate as u64));
     let mut text = format!(
-        "viewers: {} sessions, {} stalled ({} stalls), {} aborted, {} without a first picture\n",
-        format_count(quality.sessions),
+        "viewers: {}, {} stalled ({}), {} aborted, {} without a first picture\n",
+        count_of(quality.sessions, "session"),
         format_count(quality.stalled_sessions),
-        format_count(quality.stalls),
+        count_of(quality.stalls, "stall"),
         format_count(quality.gave_up),
         format_count(quality.never_started),
     );

@@ -15,7 +15,7 @@ use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, SideBySide, Sold, W
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
-use super::{or_dash, table, titled};
+use super::{count_of, or_dash, table, titled};
 
 /// Maximum number of rows of a list without `-v`.
 const MOST_ROWS: usize = 20;
@@ -78,10 +78,10 @@ pub fn mesh_plan(made: &Made) -> String {
         egress_usd + hosts_usd
     );
     text.push_str(&format!(
-        "{} hosts, {} tests in {} rounds (at least {fewest_rounds})\nabout {}, at most {} sent\n",
-        format_count(*hosts as u64),
-        format_count(*tests as u64),
-        format_count(*rounds as u64),
+        "{}, {} in {} (at least {fewest_rounds})\nabout {}, at most {} sent\n",
+        count_of(*hosts as u64, "host"),
+        count_of(*tests as u64, "test"),
+        count_of(*rounds as u64, "round"),
         format_duration(*duration_ns),
         format_bytes(*bytes),
     ));
@@ -99,7 +99,8 @@ pub fn mesh_plan(made: &Made) -> String {
     }
     if *unpriced_tests > 0 {
         text.push_str(&format!(
-            "note: no price is known for the traffic of {unpriced_tests} tests\n"
+            "note: no price is known for the traffic of {}\n",
+            count_of(*unpriced_tests as u64, "test")
         ));
     }
     let mut rows = table(&["from", "to", "addresses", "round", "distance"]);
@@ -160,9 +161,9 @@ fn end(node: &Node) -> String {
 /// The report of the tests.
 pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> String {
     let mut text = format!(
-        "{} tests of {} pairs",
-        format_count(report.tests as u64),
-        format_count(report.pairs as u64)
+        "{} of {}",
+        count_of(report.tests as u64, "test"),
+        count_of(report.pairs as u64, "pair")
     );
     if report.without_distance > 0 {
         text.push_str(&format!(", {} without a distance", report.without_distance));
@@ -189,10 +190,10 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
     if let Some(hours) = &report.by_hour {
         text.push_str(&titled(
             &format!(
-                "throughput by hour of the day (UTC) over the median of its pair: {} tests of {} pairs on {} days, P10 {:.2}, P90 {:.2}",
-                format_count(hours.tests as u64),
-                format_count(hours.pairs as u64),
-                hours.days,
+                "throughput by hour of the day (UTC) over the median of its pair: {} of {} on {}, P10 {:.2}, P90 {:.2}",
+                count_of(hours.tests as u64, "test"),
+                count_of(hours.pairs as u64, "pair"),
+                count_of(hours.days as u64, "day"),
                 hours.spread.0,
                 hours.spread.1
             ),
@@ -248,8 +249,8 @@ fn between_clouds(between: &BetweenClouds) -> String {
     add("throughput, factor", between.throughput, "", 2);
     titled(
         &format!(
-            "{} tests between clouds beside {} within one",
-            format_count(between.between as u64),
+            "{} between clouds beside {} within one",
+            count_of(between.between as u64, "test"),
             format_count(between.within as u64)
         ),
         &rows,

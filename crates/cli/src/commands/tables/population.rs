@@ -3,7 +3,7 @@
 use crate::units::{format_count, format_percent};
 use weir_population::{Change, FigureRow, Summary, VariantFigure};
 
-use super::{pacing_figure, table, titled};
+use super::{count_of, pacing_figure, table, titled};
 
 const NOTHING: &str = "-";
 
@@ -29,9 +29,9 @@ pub fn population(summary: &Summary, inputs: bool) -> String {
         }
     }
     let title = format!(
-        "{}, {} households",
+        "{}, {}",
         summary.population,
-        format_count(summary.households)
+        count_of(summary.households, "household")
     );
     let mut text = titled(&title, &shown);
     if inputs {

@@ -4,7 +4,7 @@ use crate::units::{format_count, format_duration};
 use weir_results::{Run, RunVerdict};
 use weir_units::format_utc;
 
-use super::table;
+use super::{count_of, table};
 
 /// A list of runs with their verdicts.
 pub fn runs(runs: &[(Option<RunVerdict>, Run)]) -> String {
@@ -50,10 +50,7 @@ fn findings(verdict: Option<&RunVerdict>) -> String {
     let Some(verdict) = verdict else {
         return "-".to_owned();
     };
-    let counted = |count: u64, name: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        (count > 0).then(|| format!("{} {name}{plural}", format_count(count)))
-    };
+    let counted = |count: u64, name: &str| (count > 0).then(|| count_of(count, name));
     let found: Vec<String> = [
         counted(verdict.faults, "fault"),
         counted(verdict.notices, "notice"),

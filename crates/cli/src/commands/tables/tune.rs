@@ -4,7 +4,7 @@ use crate::units::format_count;
 use weir_population::{CheckedFigure, Estimate, Recommended, Trial, TuneSummary};
 
 use super::population::signed;
-use super::{or_dash, pacing_figure, table, titled};
+use super::{count_of, or_dash, pacing_figure, table, titled};
 
 /// The recommendation and the front; with `all`, every candidate and the text of the file.
 pub fn tune(summary: &TuneSummary, all: bool) -> String {
@@ -29,10 +29,10 @@ pub fn tune(summary: &TuneSummary, all: bool) -> String {
         }
     }
     let title = format!(
-        "{}, {} households, {} sessions{}",
+        "{}, {}, {}{}",
         summary.population,
-        format_count(summary.households),
-        format_count(summary.sessions),
+        count_of(summary.households, "household"),
+        count_of(summary.sessions, "session"),
         if all { "" } else { ": the front" }
     );
     text.push_str(&titled(&title, &shown));

@@ -7,7 +7,7 @@ use weir_watch::history::{Fault, History, Kind, PathHistory, PathTrend, Rates, T
 use weir_watch::plan::{MONTH_DAYS, Plan};
 use weir_watch::rare::figures;
 
-use super::{or_dash, table, titled};
+use super::{count_of, or_dash, table, titled};
 use crate::units::{format_bytes, format_count, format_duration, format_percent, format_signed_duration};
 
 /// Maximum number of rows of a table.
@@ -39,15 +39,15 @@ pub fn watch_plan(plan: &Plan, budget: &Budget) -> String {
             or_dash(pair.usd_a_month, |usd| format!("{usd:.2}")),
         ]);
     }
-    let mut text = titled(&format!("{} pairs", plan.pairs.len()), &rows);
+    let mut text = titled(&count_of(plan.pairs.len() as u64, "pair"), &rows);
     if plan.pairs.len() > MOST_ROWS {
         text.push_str(&format!("... and {} more\n", plan.pairs.len() - MOST_ROWS));
     }
     if let Some(survey) = &plan.survey {
         text.push_str(&format!(
-            "surveys: each pair every {}, {} rounds, one survey a host at a time, at most {} and {} each\n",
+            "surveys: each pair every {}, {}, one survey a host at a time, at most {} and {} each\n",
             format_duration(survey.every_ns),
-            survey.rounds,
+            count_of(survey.rounds as u64, "round"),
             format_bytes(survey.bytes),
             format_duration(survey.longest_ns)
         ));
@@ -68,8 +68,8 @@ pub fn watch_plan(plan: &Plan, budget: &Budget) -> String {
     ));
     if plan.unpriced_pairs > 0 {
         text.push_str(&format!(
-            "note: {} pairs have no price: name the cloud of both hosts\n",
-            plan.unpriced_pairs
+            "note: no price for {}: name the cloud of both hosts\n",
+            count_of(plan.unpriced_pairs as u64, "pair")
         ));
     }
     text
@@ -84,8 +84,8 @@ pub fn watch_start(plan: &Plan) -> String {
     let own: Vec<_> = plan.pairs.iter().filter(|pair| pair.own).collect();
     let bytes: u64 = own.iter().map(|pair| pair.bytes_a_day).sum();
     format!(
-        "weir watch: {} pairs from here, at most {} a day; Ctrl-C ends it, SIGHUP reads the file again",
-        own.len(),
+        "weir watch: {} from here, at most {} a day; Ctrl-C ends it, SIGHUP reads the file again",
+        count_of(own.len() as u64, "pair"),
         format_bytes(bytes)
     )
 }
@@ -137,7 +137,7 @@ fn watch_figures(pairs: &[PathHistory]) -> String {
             pair.changes.len().to_string(),
         ]);
     }
-    titled(&format!("{} pairs", pairs.len()), &rows)
+    titled(&count_of(pairs.len() as u64, "pair"), &rows)
 }
 
 fn section(title: &str, lines: &[String], none: &str) -> String {

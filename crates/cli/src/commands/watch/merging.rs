@@ -11,7 +11,7 @@ use crate::commands::output::print;
 use crate::commands::progress::Waiting;
 use crate::commands::run_store::find;
 use crate::commands::runs::is_same_file;
-use crate::units::format_count;
+use crate::commands::tables::count_of;
 
 /// Adds the stores in which these runs are to that of `--db`, each once.
 pub fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
@@ -45,11 +45,11 @@ pub fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
         let added = store.add_watch(&source)?;
         drop(waiting);
         lines.push_str(&format!(
-            "{}: {} paths, {} cells, {} runs of watchers\n",
+            "{}: {}, {}, {} of watchers\n",
             source.display(),
-            format_count(added.paths),
-            format_count(added.cells),
-            added.runs.len()
+            count_of(added.paths, "path"),
+            count_of(added.cells, "cell"),
+            count_of(added.runs.len() as u64, "run")
         ));
         objects.push(json!({
             "from": source.display().to_string(), "paths": added.paths, "cells": added.cells, "runs": added.runs

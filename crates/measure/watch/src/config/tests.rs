@@ -129,7 +129,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "[budget]\nbytes-a-day = \"1kB\"",
-        "budget: bytes-a-day 1kB is too little: RTT and flows of 1 pairs",
+        "budget: bytes-a-day 1kB is too little: RTT and flows of 1 pair send",
     ),
     ("[budget]\nusd-a-month = -1", "budget: usd-a-month -1"),
     (

@@ -35,7 +35,7 @@ use weir_results::{NewRun, Outcome, RunId, Store, StoreError};
 
 use crate::config::Config;
 use crate::event::{Event, State, What};
-use crate::plan::Plan;
+use crate::plan::{Plan, number_of_pairs};
 use crate::schedule::{Kind, Schedule, Start, Task};
 use executor::{Done, Executor};
 use exports::Exports;
@@ -475,7 +475,8 @@ impl Running<'_> {
                 self.outbox.forget();
                 let opened = self.open_paths(now_ns);
                 self.keeper.note(now_ns, opened.err());
-                format!("the configuration was read again: {} pairs", self.paths.len())
+                let pairs = number_of_pairs(self.paths.len());
+                format!("the configuration was read again: {pairs}")
             }
         };
         let event = Event::of_path(
