@@ -2,6 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use thiserror::Error;
 
 /// What random numbers are for. Each purpose of a household has a stream of its own, so that a change of one does not move
 /// the others.
@@ -138,6 +139,17 @@ pub struct Choice<T>(Vec<(f64, T)>);
 /// Furthest that a sum of shares may be from 1.
 const MOST_EXCESS: f64 = 1e-6;
 
+/// Shares that are none.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadShares {
+    /// Their sum, rounded.
+    #[error("the shares sum to {0}, not to 1")]
+    Sum(f64),
+    /// One of them.
+    #[error("{0} is no share: it is below 0")]
+    Negative(f64),
+}
+
 impl<T> Choice<T> {
     /// Always the same.
     pub fn only(value: T) -> Self {
@@ -147,12 +159,14 @@ impl<T> Choice<T> {
     /// These values with these shares.
     ///
     /// # Errors
-    /// The sum of the shares, if it is not 1, or one of them is below 0.
-    pub fn new(shares: Vec<(f64, T)>) -> Result<Self, f64> {
+    /// See [`BadShares`].
+    pub fn new(shares: Vec<(f64, T)>) -> Result<Self, BadShares> {
+        if let Some((share, _)) = shares.iter().find(|(share, _)| *share < 0.0) {
+            return Err(BadShares::Negative(*share));
+        }
         let sum: f64 = shares.iter().map(|(share, _)| share).sum();
-        let is_negative = shares.iter().any(|(share, _)| *share < 0.0);
-        if is_negative || !(sum - 1.0).abs().le(&MOST_EXCESS) {
-            return Err(sum);
+        if !(sum - 1.0).abs().le(&MOST_EXCESS) {
+            return Err(BadShares::Sum((sum * 1e6).round() / 1e6));
         }
         Ok(Choice(shares))
     }
@@ -237,8 +251,12 @@ mod tests {
 
     #[test]
     fn shares_that_do_not_sum_to_1_are_refused() {
-        assert_eq!(Choice::new(vec![(0.5, 'a'), (0.25, 'b')]), Err(0.75));
-        assert_eq!(Choice::new(vec![(1.5, 'a'), (-0.5, 'b')]), Err(1.0));
+        assert_eq!(
+            Choice::new(vec![(0.5, 'a'), (0.25, 'b')]),
+            Err(BadShares::Sum(0.75))
+        );
+        let negative = Choice::new(vec![(1.5, 'a'), (-0.5, 'b')]);
+        assert_eq!(negative, Err(BadShares::Negative(-0.5)));
         assert!(Choice::new(vec![(f64::NAN, 'a')]).is_err());
         assert!(Choice::new(vec![(0.1, 'a'), (0.2, 'b'), (0.7, 'c')]).is_ok());
     }

@@ -277,7 +277,9 @@ fn resolve(text: PopulationText, name: &str, inputs: String) -> Result<Populatio
     Ok(Population {
         name: name.to_owned(),
         households: text.households,
-        congestion: choice("server.congestion", &text.server.congestion, &congestion)?,
+        congestion: choice("server.congestion", &text.server.congestion, &|value| {
+            congestion("server.congestion", value)
+        })?,
         grants: grants(text.server.grants.as_deref())?,
         session: SESSION.spread("session.length", &text.session.length)?,
         media,
@@ -414,7 +416,7 @@ impl Lines {
                     loss: loss.cloned(),
                 };
                 if let Err(problem) = line.link(0) {
-                    return wrong("line", problem);
+                    return wrong("line", problem.trim_start_matches("line: "));
                 }
             }
         }
@@ -422,14 +424,14 @@ impl Lines {
     }
 }
 
-pub(crate) fn congestion(value: &Value) -> Result<Congestion, Wrong> {
+pub(crate) fn congestion(key: &str, value: &Value) -> Result<Congestion, Wrong> {
     let found = CONGESTION
         .into_iter()
         .find(|known| value.as_str() == Some(known.name));
     match found {
         Some(found) => Ok(found),
         None => wrong(
-            "server.congestion",
+            key,
             format!(
                 "unknown congestion control '{}'; use {}",
                 word(value),
@@ -471,10 +473,7 @@ fn devices(texts: &[DeviceText], media: &Media) -> Result<Choice<Device>, Wrong>
     let read = |text: &DeviceText| device(text, media);
     let devices = read_named("device", texts, MOST_DEVICES, read, |device| &device.name)?;
     let shares = texts.iter().map(|text| text.share).zip(devices).collect();
-    Choice::new(shares).or_else(|sum| {
-        let what = format!("the shares of the devices sum to {sum:.6}, not to 1, or one is below 0");
-        wrong("device.share", what)
-    })
+    Choice::new(shares).or_else(|bad| wrong("device.share", bad.to_string()))
 }
 
 fn device(text: &DeviceText, media: &Media) -> Result<Device, Wrong> {
@@ -542,7 +541,9 @@ fn variant(text: &VariantText) -> Result<Variant, Wrong> {
     }
     Ok(Variant {
         queue: text.queue.clone(),
-        congestion: optional(text.congestion.as_ref(), congestion)?,
+        congestion: optional(text.congestion.as_ref(), |value| {
+            congestion("variant.congestion", value)
+        })?,
         pace_factor: text.pace_factor,
         pace_burst: text.pace_burst.map_or(Burst::Auto, |burst| burst.0),
         ..Variant::new(

@@ -41,7 +41,7 @@ impl Grid {
 
     fn variants(&self, population: &Population) -> Result<Vec<Variant>, Wrong> {
         let queues = axis("queues", &self.queues, queue)?;
-        let read = |text: &str| congestion(&Value::String(text.to_owned()));
+        let read = |text: &str| congestion("congestion", &Value::String(text.to_owned()));
         let controls = axis("congestion", &self.congestion, read)?;
         let paces = axis("paces", &self.paces, pace)?;
         population.lines.check(queues.iter())?;

@@ -28,7 +28,7 @@ use weir_player::ManifestError;
 
 pub use checked::{Check, CheckedFigure};
 pub use compared::{Change, Collected, FigureRow, Spread as FigureSpread, Summary, VariantFigure};
-pub use draw::{Choice, Spread};
+pub use draw::{BadShares, Choice, Spread};
 pub use file::{
     CONGESTION, Congestion, Device, Grants, Line, LineRates, Lines, MOST_HOUSEHOLDS, Media, Neighbour,
     NeighbourKind, Population, Published, Variant,

@@ -107,15 +107,21 @@ impl Quantity {
         known_keys(key, table, &["quantiles"])?;
         let key = format!("{key}.quantiles");
         let points = pairs(&key, &table["quantiles"], &|value| self.value(&key, value))?;
-        let ascends = points
-            .windows(2)
-            .all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+        let falls = |pair: &[(f64, f64)]| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1;
+        if let Some(before) = points.windows(2).position(falls) {
+            let what = format!(
+                "entry {} is below entry {}: shares ascend from 0 to 1, and values with them",
+                before + 2,
+                before + 1
+            );
+            return wrong(key, what);
+        }
         let is_whole = points.first().is_some_and(|first| first.0 == 0.0)
             && points.last().is_some_and(|last| last.0 == 1.0);
-        if ascends && is_whole {
+        if is_whole {
             return Ok(Spread::Quantiles(points));
         }
-        wrong(key, "shares ascend from 0 to 1, and values with them")
+        wrong(key, "the first share is 0, the last one 1")
     }
 
     fn log_normal(&self, key: &str, table: &Table) -> Result<Spread, Wrong> {
@@ -163,10 +169,7 @@ fn shares<T>(
     known_keys(key, table, &["shares"])?;
     let key = format!("{key}.shares");
     let values = pairs(&key, &table["shares"], read)?;
-    Choice::new(values).or_else(|sum| {
-        let what = format!("the shares sum to {sum:.6}, not to 1, or one is below 0");
-        wrong(key, what)
-    })
+    Choice::new(values).or_else(|bad| wrong(key, bad.to_string()))
 }
 
 fn known_keys(key: &str, table: &Table, known: &[&str]) -> Result<(), Wrong> {

@@ -32,7 +32,7 @@ const MISTAKES: [(&str, &str, &[&str]); 18] = [
     (
         "\"20Mbit/s\"",
         "{ quantiles = [[0, \"20Mbit/s\"], [0.5, \"10Mbit/s\"], [1, \"30Mbit/s\"]] }",
-        &["line.rate.quantiles: ", "ascend"],
+        &["line.rate.quantiles: entry 2 is below entry 1: ", "ascend"],
     ),
     (
         "\"20Mbit/s\"",
@@ -50,7 +50,7 @@ const MISTAKES: [(&str, &str, &[&str]); 18] = [
         &["line.rate: ", "one of shares"],
     ),
     ("\"2bdp\"", "\"2bpd\"", &["line: ", "queue"]),
-    ("\"2bdp\"", "{ kind = \"fqcodel\" }", &["line: ", "fq-codel"]),
+    ("\"2bdp\"", "{ kind = \"fqcodel\" }", &["line: queue", "fq-codel"]),
     ("\"cubic\"", "\"vegas\"", &["server.congestion: ", "vegas", "bbr"]),
     ("\"obeys\"", "\"perhaps\"", &["server.grants: ", "bounds"]),
     (
