@@ -440,6 +440,11 @@ for name, flags in {
         seed("origin_stored", "index-" + name, b"\0" + pathlib.Path(stored).read_bytes()[STORED_HEADER_BYTES:])
         pathlib.Path(stored).unlink()
 
+# ffmpeg's file of the scheme 'cenc', and the same bytes taken for those of 'cbcs'.
+ENCRYPTED = (SEEDS / "mp4" / "encrypted").read_bytes()
+seed("decrypted_samples", "cenc", b"\x10" + ENCRYPTED)
+seed("decrypted_samples", "cbcs", b"\x10" + ENCRYPTED.replace(b"cenc", b"cbcs"))
+
 
 def sample_entry(movie):
     """The first sample entry of an MP4 file: the box in 'stsd'."""
