@@ -139,14 +139,14 @@ pub struct Choice<T>(Vec<(f64, T)>);
 /// Furthest that a sum of shares may be from 1.
 const MOST_EXCESS: f64 = 1e-6;
 
-/// Shares that are none.
+/// Why shares are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum BadShares {
     /// Their sum, rounded.
     #[error("the shares sum to {0}, not to 1")]
     Sum(f64),
     /// One of them.
-    #[error("{0} is no share: it is below 0")]
+    #[error("{0} is below 0: shares are from 0 to 1")]
     Negative(f64),
 }
 
