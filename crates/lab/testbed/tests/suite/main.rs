@@ -2,6 +2,7 @@
 
 mod api;
 mod kubernetes;
+mod mutated;
 mod nagare;
 mod refused;
 mod schemas;
