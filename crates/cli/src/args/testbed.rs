@@ -123,7 +123,7 @@ Example:
     $ weir testbed run testbeds/a.toml
     $ weir testbed run mine.json --function mine.toml --name second
     $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md
-    $ weir testbed run testbeds/e.toml --vary origin.segment=2s,4s,8s --vary viewers.viewers=10,50 --repeats 3 -o page.md")]
+    $ weir testbed run testbeds/e.toml --vary origin.segment=2s,4s,8s --vary viewers.viewers=10,50 --repeats 3")]
 pub struct TestbedRunArgs {
     /// Workflow: JSON or YAML, or the short form in TOML or YAML; several run one after the other.
     #[arg(value_name = "WORKFLOW", required = true)]
