@@ -2,13 +2,12 @@
 
 use weir_net::clock;
 use weir_net::namespace::NetworkNamespace;
-use weir_net::process::{self, Usage};
+use weir_net::process;
 use weir_results::TaskSecond;
 
 use crate::error::TestbedError;
 use crate::function::{OwnMetrics, Ready};
 use crate::own_metrics::{self, OwnCounts};
-use crate::place::Places;
 use crate::result::{Summary, TaskResult};
 use crate::state::TaskState;
 use crate::traffic::Flow;
@@ -19,11 +18,20 @@ use crate::workflow::Workflow;
 const BUSY: f64 = 0.9;
 
 /// Counters of a task at one time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sample {
-    pub(crate) flow: Flow,
-    used: Usage,
-    own: Option<OwnCounts>,
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// When they were read, by the monotonic clock of its host, nanoseconds.
+    pub at_ns: u64,
+    /// What went over its interfaces.
+    pub flow: Flow,
+    /// CPU time of its processes, nanoseconds.
+    pub cpu_ns: u64,
+    /// Resident memory of its processes, bytes.
+    pub memory_bytes: u64,
+    /// Sum of the peaks of the resident memory of its processes, bytes.
+    pub peak_memory_bytes: u64,
+    /// What the function says about itself, if it was asked.
+    pub own: Option<OwnCounts>,
 }
 
 impl Sample {
@@ -32,17 +40,17 @@ impl Sample {
         let inside = namespace
             .processes()
             .map_err(|error| TestbedError::Failed(format!("cannot find the processes of a task: {error}")))?;
-        let mut used = Usage::default();
-        for one in inside.into_iter().filter_map(process::usage) {
-            used.cpu_ns += one.cpu_ns;
-            used.memory_bytes += one.memory_bytes;
-            used.peak_memory_bytes += one.peak_memory_bytes;
-        }
-        Ok(Sample {
-            flow: Flow::default(),
-            used,
+        let mut sample = Sample {
+            at_ns: clock::monotonic_ns(),
             own: names.and_then(|names| own_metrics::read(namespace, names)),
-        })
+            ..Sample::default()
+        };
+        for used in inside.into_iter().filter_map(process::usage) {
+            sample.cpu_ns += used.cpu_ns;
+            sample.memory_bytes += used.memory_bytes;
+            sample.peak_memory_bytes += used.peak_memory_bytes;
+        }
+        Ok(sample)
     }
 }
 
@@ -51,7 +59,6 @@ pub(crate) struct Readings {
     first: Vec<Sample>,
     last: Vec<Sample>,
     began_ns: u64,
-    last_ns: u64,
     /// Most memory of each task.
     memory: Vec<u64>,
     /// The most of a second of each task: payload to its clients in bits per second, and busy cores.
@@ -69,7 +76,6 @@ impl Readings {
             last: samples.clone(),
             first: samples,
             began_ns: now_ns,
-            last_ns: now_ns,
         }
     }
 
@@ -77,22 +83,23 @@ impl Readings {
     fn take_in(&mut self, samples: &[Sample]) -> Vec<u64> {
         let pairs = samples.iter().zip(&self.last);
         let spent: Vec<u64> = pairs
-            .map(|(now, then)| now.used.cpu_ns.saturating_sub(then.used.cpu_ns))
+            .map(|(now, then)| now.cpu_ns.saturating_sub(then.cpu_ns))
             .collect();
         for (index, sample) in samples.iter().enumerate() {
             self.cpu_ns[index] += spent[index];
-            self.memory[index] = self.memory[index].max(sample.used.peak_memory_bytes);
+            self.memory[index] = self.memory[index].max(sample.peak_memory_bytes);
         }
         spent
     }
 
     /// Rows of the time since the last reading.
-    pub(crate) fn second(&mut self, workflow: &Workflow, samples: &[Sample], now_ns: u64) -> Vec<TaskSecond> {
+    pub(crate) fn second(&mut self, workflow: &Workflow, samples: &[Sample]) -> Vec<TaskSecond> {
         let spent = self.take_in(samples);
-        let (duration_ns, unix_ns) = (now_ns.saturating_sub(self.last_ns), clock::unix_ns());
+        let unix_ns = clock::unix_ns();
         let mut rows = Vec::with_capacity(samples.len());
         for (index, sample) in samples.iter().enumerate() {
             let flow = sample.flow.since(self.last[index].flow);
+            let duration_ns = sample.at_ns.saturating_sub(self.last[index].at_ns);
             let each_second = 1e9 / duration_ns.max(1) as f64;
             let peak = &mut self.peaks[index];
             peak.0 = peak.0.max(flow.given.payload_bytes as f64 * 8.0 * each_second);
@@ -109,11 +116,10 @@ impl Readings {
                 out_packets: flow.given.packets,
                 out_payload_bytes: flow.given.payload_bytes,
                 cpu_ns: spent[index],
-                memory_bytes: sample.used.memory_bytes,
+                memory_bytes: sample.memory_bytes,
             });
         }
         self.last = samples.to_vec();
-        self.last_ns = now_ns;
         rows
     }
 
@@ -121,7 +127,7 @@ impl Readings {
     pub(crate) fn end(
         mut self,
         workflow: &Workflow,
-        places: &Places,
+        cores: &[Vec<usize>],
         samples: &[Sample],
         now_ns: u64,
     ) -> Summary {
@@ -136,7 +142,7 @@ impl Readings {
                 task: task.name.clone(),
                 function: task.function.id.clone(),
                 state: TaskState::Idle,
-                cores: places.tasks[index].clone(),
+                cores: cores[index].clone(),
                 own_cores: task.vcpu.is_some(),
                 taken: flow.taken,
                 given: flow.given,
@@ -147,7 +153,7 @@ impl Readings {
                 cpu_ns: self.cpu_ns[index],
                 busy_cores: self.cpu_ns[index] as f64 / duration_ns.max(1) as f64,
                 peak_busy_cores: self.peaks[index].1,
-                limit: task.vcpu.is_some() && self.peaks[index].1 >= BUSY * places.tasks[index].len() as f64,
+                limit: task.vcpu.is_some() && self.peaks[index].1 >= BUSY * cores[index].len() as f64,
                 memory_bytes: self.memory[index],
                 own: sample
                     .own

@@ -39,22 +39,27 @@ pub(crate) fn add_namespace(path: &Path) -> Result<NetworkNamespace, TestbedErro
 /// The two interfaces of a connection; where a link is emulated, it ends when this is dropped.
 pub(crate) struct Joint {
     name: String,
-    /// Of the server.
-    pub(crate) address: Ipv4Addr,
     headers: u64,
     _link: Option<Driver>,
 }
 
 /// Addresses of the connection of this number: server, client, and what reports packets that are too long. From the network for
 /// benchmarks (RFC 2544): never one that the host is in.
-fn addresses(number: u8) -> [Ipv4Addr; 3] {
+fn addresses(number: usize) -> [Ipv4Addr; 3] {
+    // A workflow has at most 128 connections.
+    let number = u8::try_from(number).unwrap_or(u8::MAX);
     [1, 2, 254].map(|host| Ipv4Addr::new(198, 19, number, host))
 }
 
 impl Joint {
+    /// Address of the server of the connection of this number.
+    pub(crate) fn server_address(number: usize) -> Ipv4Addr {
+        addresses(number)[0]
+    }
+
     /// Joins two namespaces.
     pub(crate) fn make(
-        number: u8,
+        number: usize,
         server: &NetworkNamespace,
         client: &NetworkNamespace,
         link: Option<&LinkSpec>,
@@ -91,7 +96,6 @@ impl Joint {
         }
         Ok(Joint {
             name,
-            address,
             headers,
             _link: driver,
         })

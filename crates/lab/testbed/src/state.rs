@@ -222,21 +222,22 @@ impl Registry {
             .map_err(TestbedError::file("write", &path))
     }
 
-    /// Removes what the tasks of a testbed leave on the host: processes and namespaces. Its runner must have ended, or be the
-    /// caller.
-    pub(crate) fn remove_tasks(&self, state: &TestbedState) -> Result<(), TestbedError> {
-        for task in &state.tasks {
-            let path = self.namespace_file(&task.namespace);
-            // A file that a crash left before the namespace was attached to it opens, too; nobody is in it.
-            if let Ok(namespace) = NetworkNamespace::open(&path) {
-                namespace
-                    .kill_processes(PATIENCE_MS)
-                    .map_err(TestbedError::file("end the processes in", &path))?;
-            }
-            NetworkNamespace::detach_name(&path)
-                .map_err(TestbedError::file("remove the namespace", &path))?;
+    /// Removes what the tasks of a testbed leave on the host: processes and namespaces. Its runner must have ended.
+    fn remove_tasks(&self, state: &TestbedState) -> Result<(), TestbedError> {
+        let mut tasks = state.tasks.iter();
+        tasks.try_for_each(|task| self.remove_namespace(&task.namespace))
+    }
+
+    /// Ends all processes in a namespace and removes it; a missing one is no error.
+    pub(crate) fn remove_namespace(&self, name: &str) -> Result<(), TestbedError> {
+        let path = self.namespace_file(name);
+        // A file that a crash left before the namespace was attached to it opens, too; nobody is in it.
+        if let Ok(namespace) = NetworkNamespace::open(&path) {
+            namespace
+                .kill_processes(PATIENCE_MS)
+                .map_err(TestbedError::file("end the processes in", &path))?;
         }
-        Ok(())
+        NetworkNamespace::detach_name(&path).map_err(TestbedError::file("remove the namespace", &path))
     }
 
     /// Removes all that a testbed that has ended leaves; one that runs stays.

@@ -61,11 +61,11 @@ pub(crate) fn of_interface(counters: InterfaceCounters, headers: u64) -> Traffic
 
 /// What a task took from its servers and gave to its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flow {
+pub struct Flow {
     /// From its servers (IN).
-    pub(crate) taken: Way,
+    pub taken: Way,
     /// To its clients (OUT).
-    pub(crate) given: Way,
+    pub given: Way,
 }
 
 impl Flow {
