@@ -20,7 +20,7 @@ use crate::place::{PlaceName, Places};
 use crate::price::Prices;
 use crate::run::MachinesCost;
 use crate::run::threads::{PREPARED_AT_ONCE, Presses};
-use crate::ssh::{on_all, reach};
+use crate::ssh::{Caller, on_all, reach};
 use crate::state::{RunFolder, StateFolder};
 
 /// Maximum time until machines answer.
@@ -146,9 +146,10 @@ impl Held {
         let hosts = read_hosts(&name, file.as_bytes(), Places::known())?;
         let numbers: Vec<usize> = (0..hosts.len()).collect();
         let deadline = Instant::now() + BOOT;
+        let kill = &presses.kill;
         let answers = on_all(&numbers, PREPARED_AT_ONCE, |host| {
             loop {
-                let answer = reach(&hosts[host], ssh, &presses.kill);
+                let answer = reach(&hosts[host], Caller { ssh, kill });
                 if answer.is_ok() || presses.count() > 0 || Instant::now() > deadline {
                     return answer;
                 }

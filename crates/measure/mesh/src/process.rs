@@ -17,7 +17,6 @@ const MOST_FILE: u64 = 256 << 20;
 const TICK: Duration = Duration::from_millis(50);
 
 /// What the program reads.
-#[derive(Clone, Copy)]
 pub(crate) enum Input<'i> {
     /// Nothing.
     None,
@@ -25,6 +24,8 @@ pub(crate) enum Input<'i> {
     Bytes(&'i [u8]),
     /// A file.
     File(&'i Path),
+    /// The output of another program.
+    Stream(Stdio),
 }
 
 /// Where what it prints goes.
@@ -69,10 +70,11 @@ pub(crate) fn run(
                 .open(path)?,
         ),
     };
-    let stdin = match input {
-        Input::None => Stdio::null(),
-        Input::Bytes(_) => Stdio::piped(),
-        Input::File(path) => File::open(path)?.into(),
+    let (stdin, bytes) = match input {
+        Input::None => (Stdio::null(), None),
+        Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+        Input::File(path) => (File::open(path)?.into(), None),
+        Input::Stream(stream) => (stream, None),
     };
     let mut child = Command::new(program)
         .args(arguments)
@@ -82,7 +84,7 @@ pub(crate) fn run(
         // Ctrl-C is for us: a test that runs may end by itself.
         .process_group(0)
         .spawn()?;
-    if let (Input::Bytes(bytes), Some(mut stdin)) = (input, child.stdin.take()) {
+    if let (Some(bytes), Some(mut stdin)) = (bytes, child.stdin.take()) {
         // As short as a token; a program that does not read it says why on its own.
         let _ = stdin.write_all(bytes);
     }

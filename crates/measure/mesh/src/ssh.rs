@@ -4,7 +4,9 @@
 //! Everything on a host is in one folder of its own, which only its user can read; the token never stands on a command
 //! line. The agent ends by itself at a deadline, also when nobody comes back to end it.
 
+mod caller;
 mod scripts;
+mod testbed;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -18,11 +20,14 @@ use crate::estimate::TestShape;
 use crate::fault::shown;
 use crate::filter::Over;
 use crate::hosts::Host;
-use crate::process::{self, Finished, Input, Output};
+use crate::process::{Finished, Input, Output};
 use crate::programs::Programs;
 use crate::rounds::Pair;
 use crate::run::{Fault, FaultKind, Ready};
 use weir_record::CloudFacts;
+
+pub use caller::Caller;
+pub use testbed::{RunningPart, TestbedFolder, end_parts};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -77,11 +82,15 @@ impl SshExecutor<'_> {
         output: Output<'_>,
         limit: Duration,
     ) -> Result<String, Fault> {
-        let host = &self.hosts[host];
-        let arguments = arguments(host, script);
-        let finished = process::run(&self.ssh, &arguments, input, output, limit, self.kill)
-            .map_err(|error| not_started(&self.ssh, &error))?;
-        judge(&host.name, finished, limit)
+        self.caller()
+            .call(&self.hosts[host], script, input, output, limit)
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        Caller {
+            ssh: &self.ssh,
+            kill: self.kill,
+        }
     }
 
     /// A fault of a test, named after the host whose agent could not be reached, where it is that.
@@ -263,15 +272,7 @@ impl SshExecutor<'_> {
     /// What stands in the way.
     pub fn prepare(&self, host: usize) -> Result<Ready, Fault> {
         let folder = self.folder(host);
-        let facts = self.call(host, &scripts::look(&folder), Input::None, SHORT)?;
-        let mut ready = ready_of(&facts, unix_seconds());
-        if self.hosts[host].weir.is_none() {
-            let program = self.programs.choose(&ready.system).map_err(|error| Fault {
-                kind: FaultKind::Architecture,
-                message: format!("{}: {error}", self.hosts[host].name),
-            })?;
-            self.call(host, &scripts::take_program(&folder), Input::File(&program), COPY)?;
-        }
+        let mut ready = bring(self.caller(), &self.hosts[host], &folder, &self.programs)?;
         let life = self.life_s.max(LEAST_LIFE_S);
         let script = scripts::start_agent(&folder, &self.weir(host), self.hosts[host].agent_port, life);
         let said = self.call(host, &script, Input::Bytes(self.token.as_bytes()), SHORT)?;
@@ -321,32 +322,37 @@ impl SshExecutor<'_> {
     }
 }
 
+/// Makes a folder on a host, brings the program there unless the host has one, and returns what the host is.
+fn bring(caller: Caller<'_>, host: &Host, folder: &str, programs: &Programs) -> Result<Ready, Fault> {
+    let call = |script: &str, input, limit| caller.call(host, script, input, Output::Text, limit);
+    let facts = call(&scripts::look(folder), Input::None, SHORT)?;
+    let ready = ready_of(&facts, unix_seconds());
+    if host.weir.is_none() {
+        let program = programs.choose(&ready.system).map_err(|error| Fault {
+            kind: FaultKind::Architecture,
+            message: format!("{}: {error}", host.name),
+        })?;
+        call(&scripts::take_program(folder), Input::File(&program), COPY)?;
+    }
+    Ok(ready)
+}
+
 /// Whether a host answers, for one that is starting.
 ///
 /// # Errors
 /// When it does not, or lets nobody in.
-pub fn reach(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<(), Fault> {
-    let finished = process::run(
-        ssh,
-        &arguments(host, "true"),
-        Input::None,
-        Output::Text,
-        SHORT,
-        kill,
-    )
-    .map_err(|error| not_started(ssh, &error))?;
-    judge(&host.name, finished, SHORT).map(drop)
+pub fn reach(host: &Host, caller: Caller<'_>) -> Result<(), Fault> {
+    caller
+        .call(host, "true", Input::None, Output::Text, SHORT)
+        .map(drop)
 }
 
 /// Ends every agent of ours on a host, and removes all folders, whichever run they are of.
 ///
 /// # Errors
 /// When the host cannot be reached. Else the names of what was removed.
-pub fn sweep(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<Vec<String>, Fault> {
-    let arguments = arguments(host, scripts::SWEEP);
-    let finished = process::run(ssh, &arguments, Input::None, Output::Text, SHORT, kill)
-        .map_err(|error| not_started(ssh, &error))?;
-    let said = judge(&host.name, finished, SHORT)?;
+pub fn sweep(host: &Host, caller: Caller<'_>) -> Result<Vec<String>, Fault> {
+    let said = caller.call(host, scripts::SWEEP, Input::None, Output::Text, SHORT)?;
     Ok(said.lines().take(1000).map(shown).collect())
 }
 

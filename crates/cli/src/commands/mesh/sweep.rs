@@ -12,7 +12,7 @@ use weir_mesh::held::now_unix_s;
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::Places;
 use weir_mesh::run::threads::{PREPARED_AT_ONCE, Presses};
-use weir_mesh::ssh::{on_all, sweep as sweep_host};
+use weir_mesh::ssh::{Caller, on_all, sweep as sweep_host};
 use weir_mesh::state::RunFolder;
 
 use super::super::Failure;
@@ -62,8 +62,12 @@ impl Swept {
             return Ok(());
         }
         let numbers: Vec<usize> = (0..hosts.len()).collect();
+        let caller = Caller {
+            ssh: &args.ssh,
+            kill: &presses.kill,
+        };
         let swept = on_all(&numbers, PREPARED_AT_ONCE, |host| {
-            sweep_host(&hosts[host], &args.ssh, &presses.kill)
+            sweep_host(&hosts[host], caller)
         });
         for (host, result) in swept {
             match result {

@@ -89,3 +89,64 @@ pub(super) const SWEEP: &str = "for folder in /tmp/weir-mesh-*; do \
      if [ -d \"$folder\" ] && [ -O \"$folder\" ]; then \
      if [ -s \"$folder/pid\" ]; then kill \"$(cat \"$folder/pid\")\" 2>/dev/null; fi; \
      rm -rf \"$folder\" && echo \"$folder\"; fi; done; true";
+
+/// Takes an archive from standard input, and unpacks it into a folder below.
+pub(super) fn unpack(folder: &str, into: &str) -> String {
+    let (folder, into) = (quoted(folder), quoted(into));
+    // A folder that was removed meanwhile is not created again.
+    format!("umask 077; cd {folder} && mkdir -p {into} && tar -C {into} -xf -")
+}
+
+/// Words of a command line.
+fn command(program: &str, arguments: &[&str]) -> String {
+    let words = [program].into_iter().chain(arguments.iter().copied());
+    words.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a part of a testbed in its folder, whose process is known by `pid`, and removes the folder if it leaves nothing.
+pub(super) fn part(folder: &str, weir: &str, arguments: &[&str]) -> String {
+    // A shell that becomes the program has the same process, and the standard input that a background job would not have.
+    let run = quoted(&format!("echo $$ > pid; exec {}", command(weir, arguments)));
+    let folder = quoted(folder);
+    format!(
+        "umask 077; cd {folder} || exit 1; sh -c {run}; status=$?; cd /; [ $status -ne 0 ] || rm -rf {folder}; exit $status"
+    )
+}
+
+/// Ends parts by their identifiers, and removes their folders and those of parts that run no more. A part is known by its process,
+/// whose working directory is its folder, so that a number that was reused is nobody's. A folder without a process may be one that
+/// a run has just made; and a call of a runner that was killed may arrive late, so that its parts are looked for twice.
+pub(super) fn end_parts(
+    prefix: &str,
+    ids: &[String],
+    all: bool,
+    weir: Option<&str>,
+    clean: &[&str],
+) -> String {
+    // A blank before each, and one at the end.
+    let ids = quoted(
+        &ids.iter()
+            .map(|id| format!(" {id}"))
+            .chain([" ".to_owned()])
+            .collect::<String>(),
+    );
+    let all = u8::from(all);
+    let weir = weir.map_or("\"$folder/weir\"".to_owned(), quoted);
+    let clean: Vec<String> = clean.iter().map(|word| quoted(word)).collect();
+    let clean = clean.join(" ");
+    format!(
+        "ids={ids}; alive() {{ [ -n \"$pid\" ] && [ \"/proc/$pid/cwd\" -ef \"$folder\" ]; }}; \
+         gone() {{ n=0; while alive && [ $n -lt $1 ]; do sleep 0.1; n=$((n+1)); done; ! alive; }}; \
+         sweep() {{ for folder in {prefix}*; do \
+         [ -d \"$folder\" ] && [ ! -L \"$folder\" ] && [ -O \"$folder\" ] || continue; \
+         pid=$(cat \"$folder/pid\" 2>/dev/null); named={all}; \
+         case \"$ids\" in *\" ${{folder#{prefix}}} \"*) named=1;; esac; \
+         if alive; then [ $named = 1 ] || continue; \
+         kill \"$pid\" 2>/dev/null; gone 300 || {{ kill -9 \"$pid\" 2>/dev/null; gone 50; }}; \
+         elif [ -z \"$pid\" ] && [ $named = 0 ] && [ -z \"$(find \"$folder\" -maxdepth 0 -mmin +10)\" ]; then continue; fi; \
+         if [ -d \"$folder/testbed\" ] && ! (cd \"$folder\" && {weir} {clean} >&2); then \
+         sleep 1; [ ! -d \"$folder/testbed\" ] || {{ echo \"left: $folder\"; continue; }}; fi; \
+         rm -rf \"$folder\" && echo \"$folder\"; done; }}; \
+         sweep; [ -z \"${{ids# }}\" ] || {{ sleep 2; sweep; }}; true"
+    )
+}

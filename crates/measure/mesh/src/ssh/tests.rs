@@ -1,9 +1,11 @@
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::hosts::read_hosts;
 use crate::place::Places;
+use crate::process;
 
 fn host(yaml: &str) -> Host {
     read_hosts("hosts.yaml", yaml.as_bytes(), Places::known())
@@ -174,12 +176,93 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         std::thread::sleep(Duration::from_millis(20));
     }
 
+    a_part_of_a_testbed_is_spoken_to_and_ended(&hosts[0], &executor);
     executor.programs = Programs::default();
     assert_eq!(executor.prepare(0).unwrap_err().kind, FaultKind::Architecture);
     executor.clean(0).unwrap();
     executor.ssh = "/nonexistent/ssh".into();
     let missing = executor.prepare(0).unwrap_err().message;
     assert!(missing.contains("install the OpenSSH client"), "{missing}");
+}
+
+/// What stands for weir says that it runs, and reads until its standard input ends; asked to clean, it removes what it left.
+#[track_caller]
+fn a_part_of_a_testbed_is_spoken_to_and_ended(host: &Host, executor: &SshExecutor<'_>) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("weir");
+    fs::write(
+        &program,
+        "#!/bin/sh\nif [ \"$3\" = --clean ]; then rm -r testbed; exit; fi\n\
+         mkdir testbed; echo \"$*\"; while read -r line; do echo \"$line\"; done; rmdir testbed; exit 0\n",
+    )
+    .unwrap();
+    let (caller, programs) = (executor.caller(), given(&machine(), &program));
+    let (one, two) = (format!("{}-0", executor.folder), format!("{}-1", executor.folder));
+    let made = |id: &str| TestbedFolder::make(host, id, &programs, caller).unwrap();
+    let exists = |place: &TestbedFolder<'_>| Path::new(place.path()).exists();
+
+    let place = made(&one);
+    fs::create_dir(folder.path().join("title")).unwrap();
+    fs::write(folder.path().join("title/a b"), "media").unwrap();
+    place.copy(folder.path(), "title", "titles/files").unwrap();
+    let copy = format!("{}/titles/files/title/a b", place.path());
+    assert_eq!(fs::read_to_string(&copy).unwrap(), "media");
+    let here = folder.path().join("here");
+    place.fetch(&copy, &here).unwrap();
+    assert_eq!(fs::read_to_string(here).unwrap(), "media");
+    assert!(
+        place
+            .copy(folder.path(), "no-such-title", "titles/files")
+            .is_err()
+    );
+    let mut part = place.start(&["testbed", "part"]).unwrap();
+    part.input.write_all(b"hello\n").unwrap();
+    drop(part.input);
+    let mut said = String::new();
+    part.output.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "testbed part\nhello\n");
+    assert!(
+        part.child.wait().unwrap().success() && !exists(&place),
+        "nothing is left"
+    );
+
+    // One that runs is ended by its identifier alone; one that was killed, and one without a process, leave their folders.
+    let (running, killed) = (made(&one), made(&two));
+    let [mut live, mut dead] = [&running, &killed].map(|place| {
+        let mut part = place.start(&["testbed", "part"]).unwrap();
+        let mut said = [0; 13];
+        part.output.read_exact(&mut said).unwrap();
+        part
+    });
+    let pid = |place: &TestbedFolder<'_>| fs::read_to_string(format!("{}/pid", place.path())).unwrap();
+    process::run(
+        "kill",
+        &["-9".to_owned(), pid(&killed).trim().to_owned()],
+        Input::None,
+        Output::Text,
+        SHORT,
+        executor.kill,
+    )
+    .unwrap();
+    assert!(!dead.child.wait().unwrap().success() && exists(&killed));
+    let clean = ["testbed", "part", "--clean"];
+    let ended = |ids: &[String], all| end_parts(host, ids, all, &clean, caller).unwrap();
+    let others = |ended: Vec<String>| -> Vec<String> {
+        // Tests of others may leave theirs on this host.
+        let own = |path: &String| path.contains(&executor.folder);
+        ended.into_iter().filter(own).collect()
+    };
+    assert_eq!(others(ended(&[], false)), [killed.path()]);
+    assert!(exists(&running), "it runs");
+    assert_eq!(others(ended(&[one], false)), [running.path()]);
+    assert!(!exists(&running));
+    live.child.wait().unwrap();
+    let just_made = made(&two);
+    assert!(
+        others(ended(&[], false)).is_empty() && exists(&just_made),
+        "a run may be about to start it"
+    );
+    assert_eq!(others(ended(&[two], false)), [just_made.path()]);
 }
 
 #[test]
