@@ -159,14 +159,16 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 /// A token to compare with, as its tag under a key that anybody may know: two tags are compared in a time that depends
 /// on neither, and of a tag nothing can be learned of the token.
-struct Secret(Hmac<Sha256>);
+pub struct Secret(Hmac<Sha256>);
 
 impl Secret {
-    fn new(token: &[u8]) -> Self {
+    /// The secret.
+    pub fn new(token: &[u8]) -> Self {
         Secret(tag(token))
     }
 
-    fn is(&self, given: &[u8]) -> bool {
+    /// Whether it was given.
+    pub fn is(&self, given: &[u8]) -> bool {
         let wanted = self.0.clone().finalize().into_bytes();
         tag(given).verify_slice(&wanted).is_ok()
     }

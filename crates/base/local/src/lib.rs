@@ -8,4 +8,4 @@ mod patient;
 
 pub use body::read_body;
 pub use connections::{Bounds, ended, serve};
-pub use guard::{Guard, HEADER, Refusal, Rules, is_loopback};
+pub use guard::{Guard, HEADER, Refusal, Rules, Secret, is_loopback};

@@ -201,6 +201,14 @@ pub struct MeshRunArgs {
     /// Maximum number of concurrent tests.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..=1000))]
     pub parallel: u32,
+    /// Copies of this program.
+    #[command(flatten)]
+    pub copies: CopyArgs,
+}
+
+/// How this program gets to hosts.
+#[derive(Clone, Debug, Args)]
+pub struct CopyArgs {
     /// Program to copy to hosts of this architecture, as in aarch64=weir-arm; may be given more than once.
     #[arg(long, value_name = "MACHINE=FILE")]
     pub program: Vec<String>,

@@ -66,8 +66,8 @@ pub use load_commands::{FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
 pub use measured::MeasuredOptions;
 pub use mesh::{
-    ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs, ProbeArgs,
-    RegionsArgs, WindowArgs,
+    CopyArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs,
+    ProbeArgs, RegionsArgs, WindowArgs,
 };
 pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
 pub use mesh_pairs::{AddressesName, CostArgs, FilterArgs, PresetName, ShapeArgs};

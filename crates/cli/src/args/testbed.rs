@@ -7,6 +7,8 @@ use clap::{Args, Subcommand};
 use weir_testbed::Varied;
 use weir_units::{Rate, Share};
 
+use super::mesh::CopyArgs;
+
 /// Default name of a testbed.
 const DEFAULT_TESTBED: &str = "testbed";
 
@@ -17,8 +19,8 @@ pub enum TestbedCommand {
     ///
     /// Starts each task in its own network namespace, servers first, joins them by links, plays the workload, and reports
     /// for each task the bytes in and out by the kernel's counters, CPU time and memory. Titles are generated once by
-    /// ffmpeg. The run is kept in the results store, with the runs of the viewers as its parts. Ctrl-C ends the run and
-    /// keeps what was measured. Everything is removed from the host when it ends. Needs root.
+    /// ffmpeg. Tasks that are placed on hosts run there, over SSH, for which this program and titles are copied to them. The run is kept in the results store, with the runs of the viewers as its parts. Ctrl-C ends the run and
+    /// keeps what was measured. Everything is removed from the hosts when it ends. Needs root.
     Run(TestbedRunArgs),
     /// Serve the workflow API of the standard, and run the workflows that it creates.
     ///
@@ -42,6 +44,9 @@ Example:
         /// Further functions.
         #[command(flatten)]
         functions: FunctionFiles,
+        /// Hosts file, whose hosts tasks may be placed on.
+        #[arg(long, value_name = "FILE")]
+        hosts: Option<PathBuf>,
     },
     /// Print a workflow as objects of Kubernetes, or write documents for nagare media engine.
     ///
@@ -104,15 +109,37 @@ Example:
     },
     /// Remove leftovers of runs that were killed.
     ///
-    /// Ends the processes and removes the namespaces, configuration and logs of testbeds whose runner is gone. Testbeds
-    /// that run stay, unless --all is given.
+    /// Ends the processes and removes the namespaces, configuration and logs of testbeds whose runner is gone; with --hosts, on
+    /// other hosts as well. Testbeds that run stay, unless --all is given.
     #[command(after_help = "\
 Example:
-    $ weir testbed clean")]
+    $ weir testbed clean
+    $ weir testbed clean --hosts hosts.yaml")]
     Clean {
-        /// End and remove testbeds that run as well.
+        /// End and remove testbeds that run as well; with --hosts, those of other runners too.
         #[arg(long)]
         all: bool,
+        /// Hosts file, whose hosts to clean over SSH.
+        #[arg(long, value_name = "FILE")]
+        hosts: Option<PathBuf>,
+        /// SSH client program.
+        #[arg(long, value_name = "FILE", default_value = "ssh")]
+        ssh: String,
+    },
+    /// Hold the part of a workflow that is placed on this host.
+    ///
+    /// Started over SSH by 'weir testbed run --hosts', in a folder of its own. Reads requests from standard input, replies on
+    /// standard output, and ends its tasks when its standard input ends. Needs root.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+    $ weir testbed part --clean"
+    )]
+    Part {
+        /// Remove what a part that was killed left in this folder.
+        #[arg(long)]
+        clean: bool,
     },
 }
 
@@ -123,6 +150,7 @@ Example:
     $ weir testbed run testbeds/a.toml
     $ weir testbed run mine.json --function mine.toml --name second
     $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md
+    $ weir testbed run placed.toml --hosts hosts.yaml
     $ weir testbed run testbeds/e.toml --vary origin.segment=2s,4s,8s --vary viewers.viewers=10,50 --repeats 3")]
 pub struct TestbedRunArgs {
     /// Workflow: JSON or YAML, or the short form in TOML or YAML; several run one after the other.
@@ -149,6 +177,12 @@ pub struct TestbedRunArgs {
     /// Folder of the generated titles, shared by workflows with the same titles.
     #[arg(long, value_name = "DIR", default_value = "weir-titles")]
     pub titles_folder: PathBuf,
+    /// Hosts file, whose hosts tasks may be placed on: Weir's own YAML, or an Ansible inventory (INI or YAML).
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+    /// Copies of this program.
+    #[command(flatten)]
+    pub copies: CopyArgs,
 }
 
 /// Arguments of `weir testbed serve`.

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Maximum length of a line, bytes; the rest of a longer one counts as another line.
 const MOST_LINE: u64 = 16 << 10;
 
 /// Requests to a cache by where their response came from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounts {
     /// From the cache.
     pub hits: u64,

@@ -7,6 +7,10 @@ use serde_json::{Map, Value, json};
 /// Prefix of the names of our own parameters.
 pub const OWN: &str = "weir.";
 
+/// Beginning of a placement that names a host. A placement is a country, or a part of one (ISO 3166-1 and 3166-2); ZZ is one that
+/// users assign.
+const HOSTS: &str = "ZZ-";
+
 /// The document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
@@ -273,4 +277,14 @@ pub struct Hardware {
     /// Country and region.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
+}
+
+/// The placement on a host of this name.
+pub fn placement_on(host: &str) -> String {
+    format!("{HOSTS}{host}")
+}
+
+/// The host that a placement names; none for a country or region.
+pub fn host_of(placement: &str) -> Option<&str> {
+    placement.strip_prefix(HOSTS)
 }

@@ -34,6 +34,16 @@ pub enum TestbedError {
     /// Another run has the name.
     #[error("the testbed '{0}' is running; choose another --name, or end it with 'weir testbed stop {0}'")]
     Taken(String),
+    /// A host went away.
+    #[error(
+        "host {host} is lost: {problem}; 'weir testbed clean --hosts FILE' removes what it may have left"
+    )]
+    Lost {
+        /// Its name.
+        host: String,
+        /// What shows it.
+        problem: String,
+    },
     /// What a sink stored cannot be read.
     #[error(transparent)]
     Store(#[from] weir_results::StoreError),

@@ -4,16 +4,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::function::{PORT, fill};
 use crate::workflow::Workflow;
 
 /// What a task with content of its own serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The folder.
     pub folder: PathBuf,
     /// Path of the manifest, as clients request it.
     pub manifest: String,
+    /// The folder is on the host of the task, wherever that is; else on that of the runner, from which it is copied.
+    pub is_on_host: bool,
 }
 
 /// What is the same for all tasks of a workflow.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cache_log::CacheCounts;
 use crate::error::TestbedError;
 use crate::measured::Sample;
@@ -58,7 +60,7 @@ pub trait Host {
 }
 
 /// A process that has started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     /// Its number on its host.
     pub pid: u32,
@@ -67,7 +69,7 @@ pub struct Started {
 }
 
 /// How a process ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// Whether its exit status is 0.
     pub success: bool,
@@ -76,7 +78,7 @@ pub struct Ending {
 }
 
 /// What a task has written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// Standard output of a sink, if it is text of at most 1 MiB; else empty.
     pub printed: String,

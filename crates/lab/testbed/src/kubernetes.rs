@@ -111,15 +111,21 @@ pub(crate) fn left_out(workflow: &Workflow) -> Vec<String> {
         .connections
         .iter()
         .filter(|connection| connection.link.is_some());
-    with_link
-        .map(|connection| {
-            let (from, to) = (&workflow.tasks[connection.from], &workflow.tasks[connection.to]);
-            format!(
-                "the flow control between {} and {} is left out: a cluster has no emulated links",
-                from.name, to.name
-            )
-        })
-        .collect()
+    let placed = workflow.tasks.iter().filter_map(|task| {
+        let host = task.host.as_ref()?;
+        Some(format!(
+            "the host {host} of task {} is left out: a cluster places tasks itself",
+            task.name
+        ))
+    });
+    let flows = with_link.map(|connection| {
+        let (from, to) = (&workflow.tasks[connection.from], &workflow.tasks[connection.to]);
+        format!(
+            "the flow control between {} and {} is left out: a cluster has no emulated links",
+            from.name, to.name
+        )
+    });
+    placed.chain(flows).collect()
 }
 
 /// The objects of one task.

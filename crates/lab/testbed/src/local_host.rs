@@ -1,5 +1,5 @@
 //! This host as one that holds tasks: a namespace for each, joined by links; processes on their cores; counters of the kernel. It
-//! must not know which tasks other hosts hold, or when a workload begins and ends.
+//! must not know what runs on other hosts, or when a workload begins and ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,16 +16,17 @@ use weir_net::process;
 
 use crate::cache_log;
 use crate::error::TestbedError;
-use crate::filling::{Filling, Own, Served};
+use crate::filling::{Filling, Own};
 use crate::function::{ADDRESS, AGREED, PORT, Ready, fill, fill_command, read_file};
 use crate::host::{Ending, Host, Output, Started};
 use crate::measured::Sample;
-use crate::network::{Joint, add_namespace};
+use crate::network::{Joint, add_namespace, new_namespace};
+use crate::part::Part;
 use crate::place::{Places, place};
 use crate::programs::path_with_sbin;
-use crate::relay::{Relay, resolve};
+use crate::relay::{Inside, Relay, listen_in, resolve};
 use crate::state::Registry;
-use crate::workflow::{Task, Workflow};
+use crate::workflow::Task;
 
 /// Maximum time for a process to end after it was asked to.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,24 +34,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_LOG: u64 = 64 << 10;
 const TERMINATE: i32 = 15;
 
-/// What a host has to do of a workflow.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    /// Name of the testbed on the host.
-    pub(crate) name: String,
-    /// The whole workflow.
-    pub(crate) workflow: Workflow,
-    /// Tasks of the host, servers first.
-    pub(crate) tasks: Vec<usize>,
-    /// Content on the host, by the name of the task that serves it.
-    pub(crate) contents: BTreeMap<String, Served>,
-    /// The `weir` binary on the host.
-    pub(crate) weir: PathBuf,
-}
-
 /// This host, with its part of a workflow. The testbed's name must be claimed in the registry.
 pub(crate) struct LocalHost {
     part: Part,
+    weir: PathBuf,
     registry: Registry,
     folder: PathBuf,
     places: Places,
@@ -60,13 +47,14 @@ pub(crate) struct LocalHost {
     joints: BTreeMap<usize, Joint>,
     /// By task, as far as they have started.
     processes: BTreeMap<usize, Inmate>,
-    /// To servers that run already.
+    /// To servers that run already, and between hosts.
     relays: Vec<Relay>,
 }
 
 impl LocalHost {
-    pub(crate) fn new(part: Part, registry: &Registry) -> Result<Self, TestbedError> {
+    pub(crate) fn new(part: Part, registry: &Registry, weir: &Path) -> Result<Self, TestbedError> {
         Ok(LocalHost {
+            weir: weir.to_owned(),
             folder: registry.folder(&part.name)?,
             registry: registry.clone(),
             places: Places::default(),
@@ -106,7 +94,9 @@ impl LocalHost {
                 "{address} is another host; set weir.{AGREED} to yes if you may load it"
             )));
         }
-        let relay = Relay::start(self.namespace(index)?, PORT, server);
+        let listener = listen_in(self.namespace(index)?, PORT);
+        let relay =
+            listener.and_then(|listener| Relay::start(listener, move |_| TcpStream::connect(&*server)));
         let relay = relay.map_err(|error| wrong(format!("cannot open a port for it: {error}")))?;
         self.relays.push(relay);
         Ok(())
@@ -166,7 +156,7 @@ impl LocalHost {
         let filling = Filling {
             workflow: &self.part.workflow,
             contents: &self.part.contents,
-            weir: &self.part.weir,
+            weir: &self.weir,
         };
         let own = Own {
             folder,
@@ -175,6 +165,65 @@ impl LocalHost {
         filling.values(index, &own, |number| {
             format!("{}:{PORT}", Joint::server_address(number))
         })
+    }
+}
+
+impl LocalHost {
+    /// Makes the connections of its tasks. One to another host ends in a namespace of its own here, at whose other side a relay is.
+    fn join(&mut self) -> Result<(), TestbedError> {
+        let mut servers = BTreeMap::new();
+        for (number, connection) in self.part.workflow.connections.iter().enumerate() {
+            let ends = (
+                self.namespaces.get(&connection.from),
+                self.namespaces.get(&connection.to),
+            );
+            let link = connection.link.as_ref();
+            let joint = match ends {
+                (Some(server), Some(client)) => Joint::make(number, server, client, link)?,
+                // The link is emulated where the server is.
+                (Some(server), None) => {
+                    let far = new_namespace()?;
+                    let joint = Joint::make(number, server, &far, link)?;
+                    servers.insert(
+                        number,
+                        Inside::new(far, (Joint::server_address(number), PORT).into()),
+                    );
+                    joint
+                }
+                (None, Some(client)) => {
+                    let far = new_namespace()?;
+                    let joint = Joint::make(number, &far, client, None)?;
+                    self.relays.push(self.leave(number, &far)?);
+                    joint
+                }
+                (None, None) => continue,
+            };
+            self.joints.insert(number, joint);
+        }
+        if let Some(port) = self.part.port.filter(|_| !servers.is_empty()) {
+            let relay = Relay::enter(port, &self.part.secret, servers);
+            self.relays.push(relay.map_err(|error| {
+                TestbedError::Failed(format!(
+                    "cannot listen on TCP port {port} for other hosts: {error}; agent-port in the hosts file chooses another"
+                ))
+            })?);
+        }
+        Ok(())
+    }
+
+    /// Carries a connection to the host of its server, from a namespace in the place of the server's.
+    fn leave(&self, number: usize, far: &NetworkNamespace) -> Result<Relay, TestbedError> {
+        let failed = |problem: String| {
+            TestbedError::Failed(format!(
+                "cannot relay connection {number} to another host: {problem}"
+            ))
+        };
+        let server = self.part.servers.get(&number).cloned();
+        let server = server.ok_or_else(|| failed("its address is missing".to_owned()))?;
+        let listener = listen_in(far, PORT);
+        listener
+            .and_then(|listener| Relay::leave(listener, server, &self.part.secret, number))
+            .map_err(|error| failed(error.to_string()))
     }
 }
 
@@ -190,17 +239,13 @@ impl Host for LocalHost {
             let made = add_namespace(&self.registry.namespace_file(&name))?;
             self.namespaces.insert(task, made);
         }
-        for (number, connection) in self.part.workflow.connections.iter().enumerate() {
-            let ends = (self.namespace(connection.from), self.namespace(connection.to));
-            let (Ok(server), Ok(client)) = ends else { continue };
-            let joint = Joint::make(number, server, client, connection.link.as_ref())?;
-            self.joints.insert(number, joint);
-        }
+        self.join()?;
         let cores = self.part.tasks.iter().map(|task| self.places.of(*task).to_vec());
         Ok(cores.collect())
     }
 
     fn start(&mut self, task: usize) -> Result<Option<Started>, TestbedError> {
+        self.namespace(task)?;
         match self.task(task).function.relay {
             true => self.start_relay(task).map(|()| None),
             false => self.start_process(task).map(Some),
@@ -256,6 +301,7 @@ impl Host for LocalHost {
     }
 
     fn output(&mut self, task: usize) -> Result<Output, TestbedError> {
+        self.namespace(task)?;
         let Task { name, function, .. } = self.task(task);
         let log = self.registry.log(&self.part.name, name)?;
         let cache = function.cache_log.as_ref();
@@ -272,7 +318,6 @@ impl Host for LocalHost {
     }
 
     fn take_down(&mut self) -> Result<(), TestbedError> {
-        self.relays.clear();
         while let Some((_, mut process)) = self.processes.pop_last() {
             process.signal(TERMINATE);
             // What does not end in time is killed when it is dropped.

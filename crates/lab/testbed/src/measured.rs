@@ -1,5 +1,8 @@
 //! Readings of the tasks' counters over a run, and what follows from them. It must not know who reads them.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use weir_net::clock;
 use weir_net::namespace::NetworkNamespace;
 use weir_net::process;
@@ -18,7 +21,7 @@ use crate::workflow::Workflow;
 const BUSY: f64 = 0.9;
 
 /// Counters of a task at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When they were read, by the monotonic clock of its host, nanoseconds.
     pub at_ns: u64,
@@ -141,6 +144,7 @@ impl Readings {
             TaskResult {
                 task: task.name.clone(),
                 function: task.function.id.clone(),
+                host: task.host.clone(),
                 state: TaskState::Idle,
                 cores: cores[index].clone(),
                 own_cores: task.vcpu.is_some(),
@@ -181,6 +185,7 @@ impl Readings {
             storage_bps,
             viewers_bps,
             efficiency: (storage_bps > 0.0 && viewers_bps > 0.0).then(|| viewers_bps / storage_bps),
+            lost_hosts: BTreeMap::new(),
             tasks,
         }
     }

@@ -25,14 +25,18 @@ const DEVICE_QUEUE: u32 = 10_000;
 /// Makes a namespace with loopback and gives it a name.
 pub(crate) fn add_namespace(path: &Path) -> Result<NetworkNamespace, TestbedError> {
     let failed = || TestbedError::file("create the namespace", path);
-    let namespace = NetworkNamespace::create().map_err(failed())?;
+    let namespace = new_namespace()?;
     // A file of that name that nobody uses any more is what a crash has left.
     NetworkNamespace::detach_name(path).map_err(failed())?;
     namespace.attach_name(path).map_err(failed())?;
-    let up = namespace
-        .run(|| Interface::named("lo")?.set_up())
-        .map_err(failed())?;
-    up.map_err(of_interface_error)?;
+    Ok(namespace)
+}
+
+/// Makes a namespace with loopback, which ends with this process.
+pub(crate) fn new_namespace() -> Result<NetworkNamespace, TestbedError> {
+    let namespace = NetworkNamespace::create()
+        .map_err(|error| TestbedError::Failed(format!("cannot create a namespace: {error}")))?;
+    within(&namespace, || Interface::named("lo")?.set_up())?.map_err(of_interface_error)?;
     Ok(namespace)
 }
 

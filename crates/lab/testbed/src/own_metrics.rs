@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_load::metrics::{self, Metric};
 use weir_net::namespace::NetworkNamespace;
 
@@ -10,7 +10,7 @@ use crate::function::{OwnMetrics, PORT};
 use crate::plain_http::get;
 
 /// What a function says about itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnCounts {
     /// Bytes of bodies that it read from its storage.
     pub in_bytes: Option<f64>,

@@ -23,13 +23,13 @@ fn is_here(program: &str, path: &OsString) -> bool {
 }
 
 impl Workflow {
-    /// Refuses functions whose programs this host does not have.
+    /// Refuses functions whose programs this host does not have, of the tasks that are placed on `host`.
     ///
     /// # Errors
     /// The first one, in a line that says how it is installed.
-    pub fn programs_are_here(&self) -> Result<(), TestbedError> {
+    pub fn programs_are_here(&self, host: Option<&str>) -> Result<(), TestbedError> {
         let path = path_with_sbin();
-        for task in &self.tasks {
+        for task in self.tasks_on(host).map(|index| &self.tasks[index]) {
             for program in &task.function.programs {
                 let name = fill(&program.name, &task.parameters);
                 if !is_here(&name, &path) {

@@ -1,6 +1,8 @@
 //! What a run of a testbed says: for each task what went in and out of it, as the kernel counted, and what it cost. It must not
 //! know how that was measured, or how it is drawn.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +30,8 @@ pub struct Summary {
     pub viewers_bps: f64,
     /// `viewers_bps` / `storage_bps`; none without traffic.
     pub efficiency: Option<f64>,
+    /// Hosts that went away, and why that is known; what they counted until then is in the results of their tasks.
+    pub lost_hosts: BTreeMap<String, String>,
     /// Tasks, servers before their clients.
     pub tasks: Vec<TaskResult>,
 }
@@ -50,6 +54,8 @@ pub struct TaskResult {
     pub task: String,
     /// Its function.
     pub function: String,
+    /// Its host; none for that of the runner.
+    pub host: Option<String>,
     /// Its state when the measurement ended.
     pub state: TaskState,
     /// Cores that it ran on.

@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 
 use weir_net::affinity;
 use weir_net::clock;
-use weir_net::process;
 use weir_results::TaskSecond;
 
+use crate::elsewhere::Elsewhere;
 use crate::error::{TestbedError, one_line};
 use crate::filling::Served;
 use crate::function::{PORT, Ready};
-use crate::host::{Ending, Host, Output};
-use crate::local_host::{LocalHost, PATIENCE, Part, pin};
-use crate::measured::{Readings, Sample};
+use crate::holders::Holders;
+use crate::host::{Ending, Output};
+use crate::local_host::{PATIENCE, pin};
+use crate::measured::Readings;
 use crate::response;
 use crate::result::{CapacityResult, SinkResult, Summary};
-use crate::state::{Registry, TaskState, TaskStatus, TestbedState};
+use crate::state::{PartStatus, Registry, TaskState, TestbedState};
 use crate::workflow::Workflow;
 
 /// Maximum time until a function is ready.
@@ -59,79 +60,79 @@ pub struct Ended {
     pub failure: Option<TestbedError>,
 }
 
-/// Runs a workflow until its sinks have ended or `stop` says so. Nothing of it is left on the host afterwards but the folder with
-/// configuration and logs.
+/// Runs a workflow until its sinks have ended or `stop` says so. Tasks that are placed on hosts run on those of `elsewhere`. Nothing
+/// of it is left afterwards but the folder with configuration and logs on this host.
 ///
 /// # Errors
 /// When a task does not start, so that there is nothing to measure.
 pub fn run(
     workflow: &Workflow,
     setting: &Setting,
+    elsewhere: Option<&dyn Elsewhere>,
     registry: &Registry,
     stop: &dyn Fn() -> bool,
     watch: &mut dyn Watch,
 ) -> Result<Ended, TestbedError> {
     let available = affinity::cores()
         .map_err(|error| TestbedError::Failed(format!("cannot read the cores of this process: {error}")))?;
-    let state = claimed(workflow, &setting.name);
-    registry.claim(&state)?;
-    let part = Part {
-        name: setting.name.clone(),
-        workflow: workflow.clone(),
-        tasks: (0..workflow.tasks.len()).collect(),
-        contents: setting.contents.clone(),
-        weir: setting.weir.clone(),
-    };
+    workflow.hosts_are_known(&elsewhere.map(Elsewhere::names).unwrap_or_default())?;
     let mut run = Run {
         workflow,
+        setting,
         registry,
-        state,
-        holders: vec![Holder {
-            tasks: part.tasks.clone(),
-            host: Box::new(LocalHost::new(part, registry)?),
-        }],
-        cores: vec![Vec::new(); workflow.tasks.len()],
+        state: begun(workflow, &setting.name, elsewhere)?,
+        hosts: Holders::new(workflow),
+        cores: Vec::new(),
     };
-    let measured = run.set_up(stop, watch).and_then(|()| run.measure(stop, watch));
+    registry.claim(&run.state)?;
+    let parts = run.state.parts.clone();
+    let others = elsewhere.map(|elsewhere| (elsewhere, &parts[..]));
+    let opened = run.hosts.open(setting, registry, others);
+    let measured = opened
+        .and_then(|()| run.set_up(stop, watch))
+        .and_then(|()| run.measure(stop, watch));
     let removed = run.take_down();
     // This thread may run another workflow.
     pin(&available)?;
-    let ended = measured?;
-    removed?;
+    let mut ended = measured?;
+    match removed {
+        // What was measured before is kept.
+        Err(error @ TestbedError::Lost { .. }) => {
+            ended.failure.get_or_insert(error);
+        }
+        removed => removed?,
+    }
     Ok(ended)
 }
 
-/// The state of a run that begins.
-fn claimed(workflow: &Workflow, name: &str) -> TestbedState {
-    let tasks = workflow.tasks.iter().map(|task| TaskStatus {
-        task: task.name.clone(),
-        function: task.function.id.clone(),
-        state: TaskState::Instantiated,
-        namespace: Registry::namespace(name, &task.name),
-        pid: None,
-        start_ticks: None,
-    });
-    TestbedState {
-        name: name.to_owned(),
-        workflow: workflow.id.clone(),
-        pid: std::process::id(),
-        start_ticks: process::own_start_ticks().unwrap_or(0),
-        started_unix_ns: clock::unix_ns(),
-        tasks: tasks.collect(),
+/// The state of a run that begins, with what of it will be on other hosts.
+fn begun(
+    workflow: &Workflow,
+    name: &str,
+    elsewhere: Option<&dyn Elsewhere>,
+) -> Result<TestbedState, TestbedError> {
+    let all: Vec<usize> = (0..workflow.tasks.len()).collect();
+    let mut state = TestbedState::begin(name, workflow, &all);
+    for host in workflow.hosts() {
+        let Some(elsewhere) = elsewhere else { break };
+        let id = elsewhere.id(host)?;
+        for task in workflow.tasks_on(Some(host)) {
+            let status = &mut state.tasks[task];
+            status.host = Some(host.to_owned());
+            status.namespace = Registry::namespace(&id, &status.task);
+        }
+        let host = host.to_owned();
+        state.parts.push(PartStatus { host, id });
     }
-}
-
-/// A host, and the tasks that it holds.
-struct Holder {
-    tasks: Vec<usize>,
-    host: Box<dyn Host>,
+    Ok(state)
 }
 
 struct Run<'a> {
     workflow: &'a Workflow,
+    setting: &'a Setting,
     registry: &'a Registry,
     state: TestbedState,
-    holders: Vec<Holder>,
+    hosts: Holders<'a>,
     /// Of each task.
     cores: Vec<Vec<usize>>,
 }
@@ -146,25 +147,22 @@ impl Run<'_> {
         self.registry.update(&self.state)
     }
 
-    /// The host of a task.
-    fn host(&mut self, task: usize) -> Result<&mut dyn Host, TestbedError> {
-        let holder = self
-            .holders
-            .iter_mut()
-            .find(|holder| holder.tasks.contains(&task));
-        match holder {
-            Some(holder) => Ok(holder.host.as_mut()),
-            None => Err(TestbedError::Failed(format!("no host holds task {task}"))),
+    /// What a task has written until now; nothing if its host went away. The log of a task on another host is kept on this one.
+    fn output(&mut self, task: usize) -> Result<Output, TestbedError> {
+        let Some(output) = self.hosts.output(task)? else {
+            return Ok(Output::default());
+        };
+        let task = &self.workflow.tasks[task];
+        if task.host.is_some() {
+            let log = self.registry.log(&self.setting.name, &task.name)?;
+            std::fs::write(&log, &output.log).map_err(TestbedError::file("write", log))?;
         }
+        Ok(output)
     }
 
     /// Makes the networks and starts all servers.
     fn set_up(&mut self, stop: &dyn Fn() -> bool, watch: &mut dyn Watch) -> Result<(), TestbedError> {
-        for holder in &mut self.holders {
-            for (task, cores) in holder.tasks.iter().zip(holder.host.set_up()?) {
-                self.cores[*task] = cores;
-            }
-        }
+        self.cores = self.hosts.set_up()?;
         for task in 0..self.workflow.tasks.len() {
             if self.is_sink(task) {
                 continue;
@@ -178,7 +176,7 @@ impl Run<'_> {
     }
 
     fn start(&mut self, task: usize) -> Result<(), TestbedError> {
-        if let Some(started) = self.host(task)?.start(task)? {
+        if let Some(started) = self.hosts.start(task)? {
             self.state.tasks[task].pid = Some(started.pid);
             self.state.tasks[task].start_ticks = started.start_ticks;
         }
@@ -188,10 +186,10 @@ impl Run<'_> {
     fn wait_until_ready(&mut self, task: usize, stop: &dyn Fn() -> bool) -> Result<(), TestbedError> {
         let began = Instant::now();
         loop {
-            if self.host(task)?.is_listening(task)? {
+            if self.hosts.is_listening(task)? {
                 return Ok(());
             }
-            let ending = self.endings()?.swap_remove(task);
+            let ending = self.hosts.endings()?.swap_remove(task);
             if ending.is_some() || began.elapsed() > START || stop() {
                 self.set_state(task, TaskState::InError)?;
                 let what = match ending {
@@ -204,22 +202,10 @@ impl Run<'_> {
         }
     }
 
-    /// How the processes of all tasks ended.
-    fn endings(&mut self) -> Result<Vec<Option<Ending>>, TestbedError> {
-        let mut all = vec![None; self.workflow.tasks.len()];
-        for holder in &mut self.holders {
-            for (task, ending) in holder.tasks.iter().zip(holder.host.endings()?) {
-                all[*task] = ending;
-            }
-        }
-        Ok(all)
-    }
-
     /// The error of a task, with how its process ended and the last line of its log.
     fn in_error(&mut self, task: usize, what: &str, ending: Option<&Ending>) -> TestbedError {
         let status = ending.map_or(String::new(), |ending| format!(" ({})", ending.status));
-        let log = self.host(task).and_then(|host| host.output(task));
-        let log = log.map(|output| output.log).unwrap_or_default();
+        let log = self.output(task).map(|output| output.log).unwrap_or_default();
         let last = log.lines().rev().find(|line| !line.trim().is_empty());
         let last = last.map_or(String::new(), |line| {
             format!("; its log ends with: {}", one_line(line))
@@ -231,7 +217,7 @@ impl Run<'_> {
 
     /// Starts the sinks, and measures until all of them have ended.
     fn measure(&mut self, stop: &dyn Fn() -> bool, watch: &mut dyn Watch) -> Result<Ended, TestbedError> {
-        let mut readings = Readings::begin(self.sample(true)?, clock::monotonic_ns());
+        let mut readings = Readings::begin(self.hosts.sample(true)?, clock::monotonic_ns());
         for task in 0..self.workflow.tasks.len() {
             if self.is_sink(task) {
                 self.start(task)?;
@@ -239,26 +225,46 @@ impl Run<'_> {
             self.state.tasks[task].state = TaskState::Running;
         }
         self.registry.update(&self.state)?;
-        let failure = self.follow(&mut readings, stop, watch);
-        let last = self.sample(true)?;
+        let mut failure = self.follow(&mut readings, stop, watch);
+        let last = loop {
+            match self.hosts.sample(true) {
+                // What the others have counted is read without it.
+                Err(error @ TestbedError::Lost { .. }) => {
+                    failure.get_or_insert(error);
+                }
+                samples => break samples?,
+            }
+        };
         let mut summary = readings.end(self.workflow, &self.cores, &last, clock::monotonic_ns());
         let mut databases = Vec::new();
         for (task, result) in summary.tasks.iter_mut().enumerate() {
-            result.state = self.state.tasks[task].state;
             let Output {
                 printed,
                 cache,
                 database,
                 ..
-            } = self.host(task)?.output(task)?;
+            } = self.output(task)?;
+            result.state = match &result.host {
+                Some(host) if self.hosts.lost().contains_key(host) => TaskState::InError,
+                _ => self.state.tasks[task].state,
+            };
+            self.state.tasks[task].state = result.state;
             result.cache = cache;
             result.sink = SinkResult::of(&printed);
             result.capacity = CapacityResult::of(&printed);
             if let Some(database) = database {
-                result.responses = response::read(&database)?;
-                databases.push(database);
+                match response::read(&database) {
+                    Ok(responses) => {
+                        result.responses = responses;
+                        databases.push(database);
+                    }
+                    // A sink that still played may have stored nothing.
+                    Err(_) if failure.is_some() => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
+        summary.lost_hosts = self.hosts.lost().clone();
         Ok(Ended {
             summary,
             databases,
@@ -279,7 +285,7 @@ impl Run<'_> {
             thread::sleep(TICK);
             if Instant::now() >= next {
                 next += SECOND;
-                match self.sample(false) {
+                match self.hosts.sample(false) {
                     Ok(samples) => {
                         for second in readings.second(self.workflow, &samples) {
                             watch.second(second);
@@ -288,7 +294,7 @@ impl Run<'_> {
                     Err(error) => return Some(error),
                 }
             }
-            let endings = match self.endings() {
+            let endings = match self.hosts.endings() {
                 Ok(endings) => endings,
                 Err(error) => return Some(error),
             };
@@ -306,10 +312,8 @@ impl Run<'_> {
             match asked {
                 None if stop() => {
                     asked = Some(Instant::now());
-                    for holder in &mut self.holders {
-                        if let Err(error) = holder.host.end_sinks() {
-                            return Some(error);
-                        }
+                    if let Err(error) = self.hosts.end_sinks() {
+                        return Some(error);
                     }
                 }
                 Some(since) if since.elapsed() > PATIENCE => return None,
@@ -326,8 +330,7 @@ impl Run<'_> {
             // A search that finds no capacity ends with status 1 and its result.
             let has_result = ending.as_ref().is_some_and(|ending| ending.success)
                 || self
-                    .host(task)
-                    .and_then(|host| host.output(task))
+                    .output(task)
                     .is_ok_and(|output| CapacityResult::of(&output.printed).is_some());
             if !has_result {
                 self.state.tasks[task].state = TaskState::InError;
@@ -338,22 +341,10 @@ impl Run<'_> {
         None
     }
 
-    /// Counters of all tasks; with `own`, what functions count themselves as well.
-    fn sample(&mut self, own: bool) -> Result<Vec<Sample>, TestbedError> {
-        let mut all = vec![Sample::default(); self.workflow.tasks.len()];
-        for holder in &mut self.holders {
-            for (task, sample) in holder.tasks.iter().zip(holder.host.sample(own)?) {
-                all[*task] = sample;
-            }
-        }
-        Ok(all)
-    }
-
     /// Ends and removes the tasks of all hosts.
     fn take_down(mut self) -> Result<(), TestbedError> {
-        for holder in &mut self.holders {
-            holder.host.take_down()?;
-        }
+        let clean = self.hosts.take_down()?;
+        self.state.parts.retain(|part| !clean.contains(&part.host));
         for task in &mut self.state.tasks {
             if task.state != TaskState::InError {
                 task.state = TaskState::Destroyed;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::{
     Configuration, Connection, Document, End, FlowControl, General, Hardware, Location, Parameter, Port,
-    Processing, Repository, Requirement, Restriction,
+    Processing, Repository, Requirement, Restriction, placement_on,
 };
 use crate::function::Functions;
 
@@ -34,7 +34,7 @@ struct Task {
     parameters: BTreeMap<String, Scalar>,
     vcpu: Option<u64>,
     ram: Option<u64>,
-    placement: Option<String>,
+    host: Option<String>,
 }
 
 /// A value of a parameter; all are text in the document.
@@ -179,7 +179,7 @@ fn restriction(task: &Task, functions: &Functions) -> Restriction {
     let hardware = Hardware {
         vcpu: task.vcpu,
         ram: task.ram,
-        placement: task.placement.clone(),
+        placement: task.host.as_deref().map(placement_on),
         ..Hardware::default()
     };
     Restriction {

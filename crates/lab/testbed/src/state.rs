@@ -7,10 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_net::clock;
 use weir_net::namespace::NetworkNamespace;
 use weir_net::process::{self, ProcessHandle};
 
 use crate::error::TestbedError;
+use crate::workflow::Workflow;
 
 /// The file with the state, in the folder of a testbed.
 const STATE: &str = "state.json";
@@ -60,6 +62,9 @@ pub struct TaskStatus {
     pub task: String,
     /// Its function.
     pub function: String,
+    /// Its host; none for this one.
+    #[serde(default)]
+    pub host: Option<String>,
     /// State.
     pub state: TaskState,
     /// Its network namespace, as `ip netns` takes it.
@@ -85,9 +90,46 @@ pub struct TestbedState {
     pub started_unix_ns: u64,
     /// Its tasks, servers first.
     pub tasks: Vec<TaskStatus>,
+    /// What of it may be on other hosts.
+    #[serde(default)]
+    pub parts: Vec<PartStatus>,
+}
+
+/// The part of a testbed on another host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartStatus {
+    /// Name of the host.
+    pub host: String,
+    /// Identifier of the part, in the name of its folder there.
+    pub id: String,
 }
 
 impl TestbedState {
+    /// That of a run of this process that begins, with these tasks of a workflow on this host.
+    pub(crate) fn begin(name: &str, workflow: &Workflow, tasks: &[usize]) -> Self {
+        let status = |task: &usize| {
+            let task = &workflow.tasks[*task];
+            TaskStatus {
+                task: task.name.clone(),
+                function: task.function.id.clone(),
+                host: None,
+                state: TaskState::Instantiated,
+                namespace: Registry::namespace(name, &task.name),
+                pid: None,
+                start_ticks: None,
+            }
+        };
+        TestbedState {
+            name: name.to_owned(),
+            workflow: workflow.id.clone(),
+            pid: std::process::id(),
+            start_ticks: process::own_start_ticks().unwrap_or(0),
+            started_unix_ns: clock::unix_ns(),
+            tasks: tasks.iter().map(status).collect(),
+            parts: Vec::new(),
+        }
+    }
+
     /// Whether the runner still runs it.
     pub fn is_alive(&self) -> bool {
         !self.has_ended() && process::start_ticks(self.pid) == Some(self.start_ticks)
@@ -136,6 +178,14 @@ fn check_name(name: &str) -> Result<(), TestbedError> {
 }
 
 impl Registry {
+    /// Testbeds that are known in a folder of their own.
+    pub fn of_folder(folder: &Path) -> Self {
+        Registry {
+            folders: folder.join("testbed"),
+            ..Registry::default()
+        }
+    }
+
     /// Folder of a testbed.
     ///
     /// # Errors
@@ -224,7 +274,7 @@ impl Registry {
 
     /// Removes what the tasks of a testbed leave on the host: processes and namespaces. Its runner must have ended.
     fn remove_tasks(&self, state: &TestbedState) -> Result<(), TestbedError> {
-        let mut tasks = state.tasks.iter();
+        let mut tasks = state.tasks.iter().filter(|task| task.host.is_none());
         tasks.try_for_each(|task| self.remove_namespace(&task.namespace))
     }
 
@@ -257,6 +307,19 @@ impl Registry {
             self.remove_tasks(&state)?;
         }
         remove_folder(&self.folder(name)?)
+    }
+
+    /// Parts on other hosts of testbeds whose runner is gone; with `all`, of those that run as well.
+    ///
+    /// # Errors
+    /// When what is known cannot be read.
+    pub fn parts_left(&self, all: bool) -> Result<Vec<PartStatus>, TestbedError> {
+        let mut parts = Vec::new();
+        for name in self.names()? {
+            let state = self.get(&name)?.filter(|state| all || !state.is_alive());
+            parts.extend(state.into_iter().flat_map(|state| state.parts));
+        }
+        Ok(parts)
     }
 
     /// Ends a run: its runner removes what it made, and keeps what was measured.
@@ -333,9 +396,11 @@ mod tests {
             pid,
             start_ticks,
             started_unix_ns: 1,
+            parts: Vec::new(),
             tasks: vec![TaskStatus {
                 task: "origin".to_owned(),
                 function: "origin".to_owned(),
+                host: None,
                 state: TaskState::Idle,
                 namespace: Registry::namespace("a", "origin"),
                 pid: None,

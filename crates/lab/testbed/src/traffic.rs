@@ -1,11 +1,11 @@
 //! What went over the interfaces of a task, as the kernel counts it, and the TCP payload in it. It must not know how interfaces
 //! are made.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_net::interface::InterfaceCounters;
 
 /// Bytes and packets in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Bytes, link headers included.
     pub bytes: u64,
@@ -60,7 +60,7 @@ pub(crate) fn of_interface(counters: InterfaceCounters, headers: u64) -> Traffic
 }
 
 /// What a task took from its servers and gave to its clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// From its servers (IN).
     pub taken: Way,

@@ -4,11 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_link::LinkSpec;
 use weir_link::profile::{LinkFlags, Profile};
 
-use crate::document::{Connection as Joined, Document, End, FlowControl, OWN, Parameter, Restriction};
+use crate::document::{
+    Connection as Joined, Document, End, FlowControl, OWN, Parameter, Restriction, host_of,
+};
 use crate::error::{TestbedError, one_line};
 use crate::form::Form;
 use crate::function::{Function, Functions, Ready, read_file};
@@ -19,11 +22,13 @@ use crate::state::{A_NAME, is_name};
 const MOST_TASKS: usize = 64;
 /// Maximum number of connections: each has a network of its own.
 const MOST_CONNECTIONS: usize = 128;
+/// Key of a task's host, for errors.
+const PLACEMENT: &str = "requirements: hardware: placement (host)";
 /// Name of the parameter of a connection that names a link file or profile.
 pub(crate) const LINK: &str = "weir.link";
 
 /// A workflow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workflow {
     /// Its identifier.
     pub id: String,
@@ -36,7 +41,7 @@ pub struct Workflow {
 }
 
 /// A task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// Its name.
     pub name: String,
@@ -48,10 +53,12 @@ pub struct Task {
     pub vcpu: Option<usize>,
     /// Memory that must be there, MiB.
     pub ram_mib: Option<u64>,
+    /// Host that it is placed on; none for that of the runner.
+    pub host: Option<String>,
 }
 
 /// A connection: media goes from the server to the client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
     /// Index of the server's task.
     pub from: usize,
@@ -220,35 +227,86 @@ impl Workflow {
         })
     }
 
-    /// Refuses requirements that this host cannot meet.
+    /// Tasks that are placed on a host, servers first; without one, on that of the runner.
+    pub fn tasks_on(&self, host: Option<&str>) -> impl Iterator<Item = usize> {
+        let tasks = self.tasks.iter().enumerate();
+        tasks.filter_map(move |(index, task)| (task.host.as_deref() == host).then_some(index))
+    }
+
+    /// Hosts that tasks are placed on besides that of the runner, in the order of their first tasks.
+    pub fn hosts(&self) -> Vec<&str> {
+        let mut hosts: Vec<&str> = Vec::new();
+        for host in self.tasks.iter().filter_map(|task| task.host.as_deref()) {
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        hosts
+    }
+
+    /// Refuses hosts that are not among the `known` ones, and servers that clients on other hosts cannot reach.
     ///
     /// # Errors
     /// The first one, in a line that names task and key.
-    pub fn fits(&self, host: Capabilities) -> Result<(), TestbedError> {
-        let mut taken = 0;
+    pub fn hosts_are_known(&self, known: &[&str]) -> Result<(), TestbedError> {
         for task in &self.tasks {
+            let Some(host) = task.host.as_deref().filter(|host| !known.contains(host)) else {
+                continue;
+            };
+            let problem = match known {
+                [] => format!(
+                    "there is no hosts file; give the one that has '{host}' to 'weir testbed run --hosts'"
+                ),
+                _ => format!(
+                    "no host is called '{host}'; the hosts file has {}",
+                    known.join(", ")
+                ),
+            };
+            return Err(TestbedError::task(&task.name, PLACEMENT, problem));
+        }
+        for connection in &self.connections {
+            let (server, client) = (&self.tasks[connection.from], &self.tasks[connection.to]);
+            if let (None, Some(host)) = (&server.host, &client.host) {
+                let problem = format!(
+                    "{host} with the task {} may not reach the host of the runner; place this task on a host of the hosts file",
+                    client.name
+                );
+                return Err(TestbedError::task(&server.name, PLACEMENT, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses requirements of the tasks that are placed on `host`, which is this one, that it cannot meet.
+    ///
+    /// # Errors
+    /// The first one, in a line that names task and key.
+    pub fn fits(&self, host: Option<&str>, has: Capabilities) -> Result<(), TestbedError> {
+        let tasks = || self.tasks_on(host).map(|index| &self.tasks[index]);
+        let mut taken = 0;
+        for task in tasks() {
             taken += task.vcpu.unwrap_or(0);
-            if taken > host.cores {
+            if taken > has.cores {
                 return Err(TestbedError::task(
                     &task.name,
                     "requirements: hardware: vcpu",
                     format!(
                         "{taken} cores are needed up to this task; this host has {}",
-                        host.cores
+                        has.cores
                     ),
                 ));
             }
-            if let Some(ram) = task.ram_mib.filter(|ram| *ram > host.ram_mib) {
+            if let Some(ram) = task.ram_mib.filter(|ram| *ram > has.ram_mib) {
                 return Err(TestbedError::task(
                     &task.name,
                     "requirements: hardware: ram",
-                    format!("{ram} MiB are needed; this host has {}", host.ram_mib),
+                    format!("{ram} MiB are needed; this host has {}", has.ram_mib),
                 ));
             }
         }
-        let sharing = self.tasks.iter().find(|task| task.vcpu.is_none());
+        let sharing = tasks().find(|task| task.vcpu.is_none());
         match sharing {
-            Some(task) if taken == host.cores => Err(TestbedError::task(
+            Some(task) if taken == has.cores => Err(TestbedError::task(
                 &task.name,
                 "requirements: hardware: vcpu",
                 format!("no core is left for it: other tasks have all {taken} of this host for themselves"),
@@ -337,15 +395,21 @@ fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, Testbe
     let refused = [
         ("vgpu", hardware.vgpu.is_some_and(|count| count > 0)),
         ("disk", hardware.disk.is_some_and(|size| size > 0)),
-        ("placement", hardware.placement.is_some()),
     ];
     if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(TestbedError::task(
             name,
             &format!("requirements: hardware: {key}"),
-            "all tasks run on this host, which cannot promise it; leave it out",
+            "no host can promise it; leave it out",
         ));
     }
+    let placed = hardware.placement.as_deref().map(|placement| {
+        let host = host_of(placement).filter(|host| !host.is_empty());
+        host.map(str::to_owned).ok_or_else(|| {
+            let problem = format!("'{placement}' is no host; ZZ-NAME is the host NAME of the hosts file");
+            TestbedError::task(name, PLACEMENT, problem)
+        })
+    });
     Ok(Task {
         name: name.clone(),
         function: function.clone(),
@@ -355,6 +419,7 @@ fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, Testbe
             .filter(|count| *count > 0)
             .map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         ram_mib: hardware.ram,
+        host: placed.transpose()?,
     })
 }
 

@@ -13,6 +13,10 @@ mod status;
 mod sweep;
 mod window;
 
+pub use self::launches::random_hex;
+pub use self::plan::hosts_of;
+pub use self::run::programs;
+
 use std::io::Read;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::args::{GlobalOptions, MeshRunArgs};
+use crate::args::{CopyArgs, GlobalOptions, MeshRunArgs};
 use crate::units::{format_bytes, format_duration};
 use serde_json::json;
 use weir_mesh::cloud::Arch;
@@ -32,13 +32,13 @@ const TICK: Duration = Duration::from_millis(200);
 /// Runs the mesh, with --launch on machines launched for it.
 pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = presses::watch()?;
-    has_ssh(&args.ssh)?;
+    has_ssh(&args.copies.ssh)?;
     if !args.launch {
         return run_on(args, None, &presses, global);
     }
     can_copy(args)?;
     lives_long_enough(args)?;
-    let machines = launch::launch(&args.machines, &args.plan, &args.ssh, &presses, global)?;
+    let machines = launch::launch(&args.machines, &args.plan, &args.copies.ssh, &presses, global)?;
     let mut on_them = args.clone();
     on_them.plan.hosts = Some(machines.hosts_file.clone());
     on_them.plan.filter.pair = machines.pairs_left(&args.plan.filter.pair)?;
@@ -110,12 +110,12 @@ fn once(
 ) -> Result<(Summary, Result<(), Failure>), Failure> {
     let executor = SshExecutor {
         hosts: &order.hosts,
-        programs: programs(args)?,
+        programs: programs(&args.copies)?,
         token: random_hex()?,
         folder: order.token.clone(),
         life_s: order.life_s(),
         kill: &presses.kill,
-        ssh: args.ssh.clone(),
+        ssh: args.copies.ssh.clone(),
     };
     let hosts = count_of(order.hosts.len() as u64, "host");
     let target = format!("{hosts}, {}", count_of(order.pairs.len() as u64, "test"));
@@ -167,7 +167,7 @@ fn ordered(
 }
 
 /// This program and those of --program and --binaries.
-fn programs(args: &MeshRunArgs) -> Result<Programs, Failure> {
+pub fn programs(args: &CopyArgs) -> Result<Programs, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find the path of this program: {error}")))?;
     let folders: Vec<&Path> = args.binaries.as_deref().into_iter().collect();
@@ -178,7 +178,7 @@ fn programs(args: &MeshRunArgs) -> Result<Programs, Failure> {
 fn can_copy(args: &MeshRunArgs) -> Result<(), Failure> {
     if args.machines.machines_by.is_none() {
         let arch = if args.machines.arm { Arch::Arm } else { Arch::X86 };
-        let chosen = programs(args)?.choose(&format!("Linux {}", arch.machine()));
+        let chosen = programs(&args.copies)?.choose(&format!("Linux {}", arch.machine()));
         chosen.map_err(|error| Failure::usage(format!("no program for the machines: {error}")))?;
     }
     Ok(())

@@ -45,7 +45,8 @@ pub use runs::{run, runs};
 pub use survey::{limited_line, step_line, survey};
 pub use tcp::tcp;
 pub use testbed::{
-    testbed, testbed_audience, testbed_comparison, testbed_functions, testbed_states, testbed_workflow,
+    testbed, testbed_audience, testbed_cleaned, testbed_comparison, testbed_functions, testbed_states,
+    testbed_workflow,
 };
 pub use trap::trap;
 pub use tune::{tune, tune_check};

@@ -1,13 +1,14 @@
 //! Testbeds: workflows, functions, states, and results.
 
 use crate::units::{format_bytes, format_count, format_duration, format_percent, format_rate};
+use serde_json::Value;
 use weir_testbed::{Function, Reach, Summary, TaskResult, TestbedState, Workflow};
 
 use super::{or_dash, table, titled};
 
 /// Tasks and connections of a workflow.
 pub fn testbed_workflow(workflow: &Workflow) -> String {
-    let mut tasks = table(&["task", "function", "own cores", "parameters"]);
+    let mut tasks = table(&["task", "function", "host", "own cores", "parameters"]);
     for task in &workflow.tasks {
         let defaults = &task.function.parameters;
         let set = task
@@ -18,6 +19,7 @@ pub fn testbed_workflow(workflow: &Workflow) -> String {
         tasks.add_row([
             task.name.clone(),
             task.function.id.clone(),
+            on_host(task.host.as_ref()),
             or_dash(task.vcpu, |count| count.to_string()),
             set.join(" "),
         ]);
@@ -33,6 +35,27 @@ pub fn testbed_workflow(workflow: &Workflow) -> String {
             "{} to {} (port {}){link}\n",
             from.name, to.name, connection.input
         ));
+    }
+    text
+}
+
+/// The host of a task, as tables show it.
+fn on_host(name: Option<&String>) -> String {
+    name.map_or("this", String::as_str).to_owned()
+}
+
+/// What was removed: testbeds of this host, and folders on others.
+pub fn testbed_cleaned(cleaned: &[String], on_hosts: &[Value]) -> String {
+    let mut text = String::new();
+    if !cleaned.is_empty() {
+        text.push_str(&format!("removed {}\n", cleaned.join(", ")));
+    }
+    for one in on_hosts {
+        let word = |key: &str| one[key].as_str().unwrap_or_default();
+        text.push_str(&format!("removed {} on {}\n", word("folder"), word("host")));
+    }
+    if text.is_empty() {
+        text.push_str("nothing to remove\n");
     }
     text
 }
@@ -70,11 +93,12 @@ pub fn testbed_states(states: &[TestbedState]) -> String {
     }
     let mut text = String::new();
     for state in states {
-        let mut tasks = table(&["task", "function", "state", "process", "namespace"]);
+        let mut tasks = table(&["task", "function", "host", "state", "process", "namespace"]);
         for task in &state.tasks {
             tasks.add_row([
                 task.task.clone(),
                 task.function.clone(),
+                on_host(task.host.as_ref()),
                 task.state.name().to_owned(),
                 or_dash(task.pid, |pid| pid.to_string()),
                 task.namespace.clone(),
@@ -98,6 +122,7 @@ pub fn testbed(summary: &Summary) -> String {
     let mut tasks = table(&[
         "task",
         "function",
+        "host",
         "cores",
         "IN",
         "OUT",
@@ -113,6 +138,7 @@ pub fn testbed(summary: &Summary) -> String {
         tasks.add_row([
             task.task.clone(),
             task.function.clone(),
+            on_host(task.host.as_ref()),
             format!(
                 "{}{}",
                 cores.join(","),

@@ -27,17 +27,14 @@ pub fn planned(task: &Task, content: Content, titles: &Path) -> Result<Served, F
             Served {
                 folder: titles.join(name),
                 manifest: own_manifest(task)?,
+                is_on_host: false,
             }
         }
         None => generated(task, titles)?,
     };
     match content {
         Content::Title => Ok(title),
-        Content::Packaged if text(task, "folder").is_some() => Err(wrong(
-            task,
-            "folder",
-            &"only generated titles are packaged ahead elsewhere; serve packaged files by weir-source",
-        )),
+        Content::Packaged if text(task, "folder").is_some() => Err(only_generated(task)),
         Content::Packaged => Ok(Served {
             folder: packaged(task, &title, titles)?,
             ..title
@@ -59,6 +56,9 @@ pub fn prepare(
     if content == Content::Title {
         return Ok(Some(title));
     }
+    if title.is_on_host && task.host.is_some() {
+        return Err(only_generated(task));
+    }
     let segment: TimeSpan = parameter(task, "segment")?;
     let into = packaged(task, &title, titles)?;
     let is_whole = package(
@@ -72,6 +72,11 @@ pub fn prepare(
         folder: into,
         ..title
     }))
+}
+
+fn only_generated(task: &Task) -> Failure {
+    let problem = "only generated titles are packaged ahead elsewhere; serve packaged files by weir-source";
+    wrong(task, "folder", &problem)
 }
 
 /// The folder with a title packaged ahead; of a present title its name holds the whole path.
@@ -111,6 +116,7 @@ fn generated(task: &Task, titles: &Path) -> Result<Served, Failure> {
     };
     Ok(Served {
         folder: titles.to_owned(),
+        is_on_host: false,
         manifest: format!("{name}/{manifest}/manifest.mpd"),
     })
 }
@@ -119,10 +125,9 @@ fn generated(task: &Task, titles: &Path) -> Result<Served, Failure> {
 fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<Served>, Failure> {
     if let Some(folder) = text(task, "folder") {
         return Ok(Some(Served {
-            folder: Path::new(folder)
-                .canonicalize()
-                .map_err(|error| wrong(task, "folder", &format!("{folder}: {error}")))?,
+            folder: present(task, folder)?,
             manifest: own_manifest(task)?,
+            is_on_host: true,
         }));
     }
     let served = generated(task, titles)?;
@@ -135,6 +140,22 @@ fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<
         references(&titles.join(long_title::name(rates.0, rates.1, duration)))?;
     }
     Ok(Some(served))
+}
+
+/// A present folder, which is on the task's host.
+fn present(task: &Task, folder: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(folder);
+    match &task.host {
+        None => path
+            .canonicalize()
+            .map_err(|error| wrong(task, "folder", &format!("{folder}: {error}"))),
+        Some(_) if path.is_absolute() => Ok(path.to_owned()),
+        Some(host) => Err(wrong(
+            task,
+            "folder",
+            &format!("write the whole path of the folder on {host}; {folder} is relative"),
+        )),
+    }
 }
 
 /// The folder of titles as an absolute path, since tasks have folders of their own; it is created if it is not there.

@@ -2,13 +2,14 @@
 
 mod audience;
 mod content;
+mod hosts;
 mod serve;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::args::{ExportArgs, FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
-use crate::commands::signals::stop_on_signals;
+use crate::commands::signals::flag_on_signals;
 use serde_json::{Value, json};
 use weir_measure::{Sink, Stop};
 use weir_net::clock;
@@ -16,11 +17,12 @@ use weir_net::confine::may_make_networks;
 use weir_net::host::HostFacts;
 use weir_results::{Outcome, Record, TaskSecond};
 use weir_testbed::{
-    Capabilities, Cluster, Document, Ended as Measured, Function, Functions, Published, Registry, Setting,
-    Summary, TestbedError, Values, Varied, Watch, Workflow,
+    Capabilities, Cluster, Document, Elsewhere, Ended as Measured, Function, Functions, Published, Registry,
+    Setting, Summary, TestbedError, Values, Varied, Watch, Workflow,
 };
 use weir_units::format_utc;
 
+use self::hosts::Machines;
 use super::output::{print, say};
 use super::result::StoredResult;
 use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
@@ -33,34 +35,45 @@ pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failu
     match command {
         TestbedCommand::Run(args) => measure(args, global),
         TestbedCommand::Serve(args) => serve::run(args, global),
-        TestbedCommand::Check { workflow, functions } => check(workflow, functions, global),
+        TestbedCommand::Check {
+            workflow,
+            functions,
+            hosts,
+        } => check(workflow, functions, hosts.as_deref(), global),
         TestbedCommand::Export(args) => export(args),
         TestbedCommand::Functions { functions } => list_functions(functions, global),
         TestbedCommand::Audience(args) => audience::run(args, global),
         TestbedCommand::Status => status(global),
         TestbedCommand::Logs { task, name } => logs(task, name),
         TestbedCommand::Stop { name } => stop(name),
-        TestbedCommand::Clean { all } => clean(*all, global),
+        TestbedCommand::Clean { all, hosts, ssh } => clean(*all, hosts.as_deref(), ssh, global),
+        TestbedCommand::Part { clean } => hosts::part(*clean),
     }
 }
 
-/// A workflow that may run on this host.
+/// A workflow that may run on this host and the others.
 struct Planned {
     document: Document,
     workflow: Workflow,
     varied: Values,
 }
 
-/// Reads a workflow with each combination of values, and checks all against their functions and this host.
-fn read(path: &Path, functions: &FunctionFiles, vary: &[Varied]) -> Result<Vec<Planned>, Failure> {
+/// Reads a workflow with each combination of values, and checks all against their functions, this host, and the names of others.
+fn read(
+    path: &Path,
+    functions: &FunctionFiles,
+    vary: &[Varied],
+    hosts: &[&str],
+) -> Result<Vec<Planned>, Failure> {
     let (document, functions) = weir_testbed::read(path, &functions.function)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let host = Capabilities::of_this_host()?;
     let mut planned = Vec::new();
     for (varied, document) in weir_testbed::combinations(&document, vary)? {
         let workflow = Workflow::of(&document, &functions, folder)?;
-        workflow.fits(host)?;
-        workflow.programs_are_here()?;
+        workflow.hosts_are_known(hosts)?;
+        workflow.fits(None, host)?;
+        workflow.programs_are_here(None)?;
         planned.push(Planned {
             document,
             workflow,
@@ -70,8 +83,15 @@ fn read(path: &Path, functions: &FunctionFiles, vary: &[Varied]) -> Result<Vec<P
     Ok(planned)
 }
 
-fn check(path: &Path, functions: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {
-    for planned in read(path, functions, &[])? {
+fn check(
+    path: &Path,
+    functions: &FunctionFiles,
+    hosts: Option<&Path>,
+    global: &GlobalOptions,
+) -> Result<(), Failure> {
+    let names = hosts::names(hosts)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for planned in read(path, functions, &[], &names)? {
         print(&match global.json {
             true => format!("{}\n", stored(&planned.document)),
             false => tables::testbed_workflow(&planned.workflow),
@@ -154,15 +174,21 @@ fn need_root() -> Result<(), Failure> {
 
 /// Runs the workflows one after the other, and compares what was measured, also when one of them fails.
 fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let interrupted = flag_on_signals()?;
+    let machines = args.hosts.as_deref();
+    let machines = machines
+        .map(|file| Machines::read(file, &args.copies, &interrupted))
+        .transpose()?;
+    let names = machines.as_ref().map(Machines::names).unwrap_or_default();
     let mut all = Vec::new();
     for path in &args.workflows {
-        all.extend(read(path, &args.functions, &args.vary)?);
+        all.extend(read(path, &args.functions, &args.vary, &names)?);
     }
     let published = args.published.as_deref().map(Published::read).transpose()?;
     need_root()?;
     Registry::default().folder(&args.name)?;
-    let measuring = Measuring::new(&args.titles_folder, global)?;
-    let stop = stop_on_signals()?;
+    let measuring = Measuring::new(&args.titles_folder, machines, global)?;
+    let stop = Stop::from_flag(interrupted);
     let mut summaries = Vec::new();
     let mut ended = Ok(());
     let order = weir_testbed::order(all.len(), args.repeats.into());
@@ -223,15 +249,17 @@ struct Measuring<'a> {
     store: RunStore,
     registry: Registry,
     titles: PathBuf,
+    machines: Option<Machines>,
 }
 
 impl<'a> Measuring<'a> {
-    fn new(titles: &Path, global: &'a GlobalOptions) -> Result<Self, Failure> {
+    fn new(titles: &Path, machines: Option<Machines>, global: &'a GlobalOptions) -> Result<Self, Failure> {
         Ok(Measuring {
             global,
             store: RunStore::open(&global.db)?,
             registry: Registry::default(),
             titles: content::titles_folder(titles)?,
+            machines,
         })
     }
 
@@ -252,7 +280,21 @@ impl<'a> Measuring<'a> {
             quiet: self.global.quiet,
         };
         let is_stopped = || stop.is_set();
-        let mut measured = weir_testbed::run(workflow, &setting, &self.registry, &is_stopped, &mut watching);
+        if !self.global.quiet && !workflow.hosts().is_empty() {
+            say(&format!(
+                "weir testbed: copying to {}",
+                workflow.hosts().join(", ")
+            ));
+        }
+        let others = self.machines.as_ref().map(Machines::of_run).transpose()?;
+        let mut measured = weir_testbed::run(
+            workflow,
+            &setting,
+            others.as_ref().map(|others| others as &dyn Elsewhere),
+            &self.registry,
+            &is_stopped,
+            &mut watching,
+        );
         if let Ok(measured) = &mut measured {
             measured.summary.varied.clone_from(varied);
         }
@@ -387,16 +429,30 @@ fn stop(name: &str) -> Result<(), Failure> {
     }
 }
 
-fn clean(all: bool, global: &GlobalOptions) -> Result<(), Failure> {
+fn clean(all: bool, hosts: Option<&Path>, ssh: &str, global: &GlobalOptions) -> Result<(), Failure> {
     need_root()?;
-    let cleaned = Registry::default().clean(all)?;
-    if global.json {
-        return print(&format!("{}\n", json!({ "cleaned": cleaned })));
+    let registry = Registry::default();
+    let (mut on_hosts, mut failed) = (Vec::new(), Vec::new());
+    if let Some(file) = hosts {
+        // Before what is known of them is removed.
+        let known = registry.parts_left(all)?;
+        (on_hosts, failed) = hosts::clean(file, ssh, all, &known)?;
     }
-    print(&match cleaned.len() {
-        0 => "nothing to remove\n".to_owned(),
-        _ => format!("removed {}\n", cleaned.join(", ")),
-    })
+    let cleaned = match failed.first() {
+        // What is left is known until it is removed.
+        Some(first) => {
+            return Err(Failure::environment(format!(
+                "{} hosts are not clean: {first}",
+                failed.len()
+            )));
+        }
+        None => registry.clean(all)?,
+    };
+    if global.json {
+        let line = json!({ "cleaned": cleaned, "on_hosts": on_hosts });
+        return print(&format!("{line}\n"));
+    }
+    print(&tables::testbed_cleaned(&cleaned, &on_hosts))
 }
 
 impl From<TestbedError> for Failure {
@@ -405,9 +461,10 @@ impl From<TestbedError> for Failure {
             TestbedError::Document(_) | TestbedError::Task { .. } | TestbedError::Taken(_) => {
                 Failure::usage(error.to_string())
             }
-            TestbedError::File { .. } | TestbedError::Store(_) | TestbedError::Failed(_) => {
-                Failure::environment(error.to_string())
-            }
+            TestbedError::File { .. }
+            | TestbedError::Store(_)
+            | TestbedError::Lost { .. }
+            | TestbedError::Failed(_) => Failure::environment(error.to_string()),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn run(args: &TestbedServeArgs, global: &GlobalOptions) -> Result<(), Failur
         token: read_token(&args.token_file)?,
     })?;
     need_root()?;
-    let measuring = Measuring::new(&args.titles_folder, global)?;
+    let measuring = Measuring::new(&args.titles_folder, None, global)?;
     let stop = stop_on_signals()?;
     announce(&server, global)?;
     let workflows = Arc::new(Mutex::new(Workflows::new(

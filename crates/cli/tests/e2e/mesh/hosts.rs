@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{finish, make_bridge};
-use weir_rig::{LIMIT, Running, SCRATCH, run, wait_until};
+use weir_rig::{LIMIT, Running, SCRATCH, other_processes, ran, run, see_own_processes, wait_until};
 
 const PLACES: [&str; 4] = [
     "aws:eu-west-1",
@@ -50,6 +49,15 @@ pub fn make_hosts(count: usize) -> Vec<Running> {
     servers
 }
 
+/// A bridge on which hosts are reached by SSH, from 10.9.0.254.
+pub fn make_bridge() {
+    see_own_processes();
+    fs::create_dir_all("/run/sshd").unwrap();
+    let script =
+        "ip link add bridge type bridge; ip address add 10.9.0.254/24 dev bridge; ip link set bridge up";
+    run("sh", &["-ec", script]);
+}
+
 fn make_host(host: usize) -> Running {
     let name = format!("h{host}");
     let config = format!("{SCRATCH}/sshd_{host}");
@@ -74,7 +82,7 @@ fn make_host(host: usize) -> Running {
 pub fn join(one: usize, other: usize, rtt_ms: f64) {
     let link = format!("l{one}{other}");
     let options = format!("--rtt {rtt_ms:.3}ms --rate 50Mbit/s --queue 500kB --name {link} --quiet");
-    finish(0, &format!("lab link up {options}"));
+    ran(0, &format!("lab link up {options}"));
     for (end, host, far) in [("near", one, other), ("far", other, one)] {
         let script = format!(
             "ip -n weir-{link}-{end} link set weir0 name to-h{far} netns h{host}
@@ -115,6 +123,35 @@ pub fn agents() -> usize {
         (words.first()?.ends_with("weir") && words.get(1)? == "agent").then_some(())
     });
     commands.count()
+}
+
+/// What testbeds have on the hosts.
+pub struct Beds;
+
+impl Beds {
+    /// Their folders.
+    pub fn folders() -> Vec<String> {
+        let entries = fs::read_dir("/tmp").unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path().display().to_string());
+        paths
+            .filter(|path| path.starts_with("/tmp/weir-testbed-"))
+            .collect()
+    }
+
+    /// Neither folders nor namespaces nor processes but the SSH servers.
+    #[track_caller]
+    pub fn nothing_is_left() {
+        assert_eq!(Beds::folders(), [""; 0]);
+        let namespaces = run("ip", &["netns", "list"]);
+        assert!(!namespaces.contains("weir-testbed"), "{namespaces}");
+        wait_until("the end of all processes", LIMIT, || {
+            // Those of a connection end after what they have served.
+            other_processes()
+                .iter()
+                .all(|line| line.contains("sshd"))
+                .then_some(())
+        });
+    }
 }
 
 #[track_caller]

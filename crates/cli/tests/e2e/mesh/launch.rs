@@ -12,7 +12,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::engines::kill_engines;
-use super::{make_bridge, mesh, weir};
+use super::hosts::make_bridge;
+use super::{mesh, weir};
 use crate::documented;
 use weir_rig::{LIMIT, Running, engine, isolated, run, wait_until};
 

@@ -8,13 +8,14 @@ mod engines;
 mod hosts;
 mod launch;
 mod over_ssh;
+mod placed;
 mod sweep_aws;
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use weir_rig::{Finished, LIMIT, SCRATCH, run, run_within};
+use weir_rig::{Finished, LIMIT, SCRATCH, run_within};
 
 use crate::documented;
 
@@ -41,13 +42,4 @@ fn mesh(code: i32, line: &str) -> Value {
     let (subcommand, _) = line.split_once(' ').unwrap_or((line, ""));
     documented(&format!("mesh-{subcommand}"), &printed);
     printed
-}
-
-/// A bridge on which hosts are reached by SSH, from 10.9.0.254.
-fn make_bridge() {
-    weir_rig::see_own_processes();
-    std::fs::create_dir_all("/run/sshd").unwrap();
-    let script =
-        "ip link add bridge type bridge; ip address add 10.9.0.254/24 dev bridge; ip link set bridge up";
-    run("sh", &["-ec", script]);
 }

@@ -208,8 +208,9 @@ impl Workflows {
             ));
         }
         let workflow = Workflow::of(&document, &self.functions, Path::new(""))?;
-        workflow.fits(self.host)?;
-        workflow.programs_are_here()?;
+        workflow.hosts_are_known(&[])?;
+        workflow.fits(None, self.host)?;
+        workflow.programs_are_here(None)?;
         Ok(Kept {
             id,
             document,

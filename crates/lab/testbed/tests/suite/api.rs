@@ -143,12 +143,14 @@ fn states_follow_the_run_and_a_failure_is_said() {
         pid: 1,
         start_ticks: 1,
         started_unix_ns: 1,
+        parts: Vec::new(),
         tasks: ["storage", "origin", "viewers"]
             .into_iter()
             .zip(states)
             .map(|(task, state)| TaskStatus {
                 task: task.to_owned(),
                 function: task.to_owned(),
+                host: None,
                 state,
                 namespace: String::new(),
                 pid: None,

@@ -12,6 +12,7 @@ pub fn cluster(workflow: &Workflow) -> Cluster {
     let served = |folder: &str| Served {
         folder: format!("/titles/{folder}").into(),
         manifest: "film/manifest.mpd".to_owned(),
+        is_on_host: false,
     };
     let with_content = workflow
         .tasks

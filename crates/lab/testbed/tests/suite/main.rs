@@ -4,6 +4,7 @@ mod api;
 mod kubernetes;
 mod mutated;
 mod nagare;
+mod placed;
 mod refused;
 mod schemas;
 
@@ -42,7 +43,7 @@ fn every_workflow_that_we_ship_is_one_and_so_is_its_json() {
         let name = path.display();
         let (document, workflow) = read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         workflow
-            .fits(LARGE)
+            .fits(None, LARGE)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let json = folder.path().join("workflow.json");
         std::fs::write(&json, serde_json::to_string(&document).expect("JSON")).expect("a file");

@@ -66,11 +66,6 @@ fn a_line_names_task_and_key() {
         "task middle",
         "control characters",
     );
-    refused(
-        &text("placement = 'DE'", "", &WHOLE),
-        "task middle",
-        "hardware: placement",
-    );
     let ports = [("storage.nonsense", "middle"), ("middle", "viewers")];
     refused(&text("", "", &ports), "task storage", "no port 'nonsense'");
     let ports = [("storage", "middle.nonsense"), ("middle", "viewers")];
@@ -96,10 +91,58 @@ fn a_line_names_task_and_key() {
 }
 
 #[test]
+fn hosts_of_tasks_are_named_and_a_country_is_none() {
+    let placed =
+        text("host = 'h2'", "host = 'h1'", &WHOLE).replacen("'weir-source'", "'weir-source'\nhost = 'h1'", 1);
+    let known = |text: &str, hosts: &[&str]| {
+        let known = workflow(text).expect("a workflow").hosts_are_known(hosts);
+        known.map_err(|error| error.to_string())
+    };
+    assert_eq!(known(&placed, &["h1", "h2"]), Ok(()));
+    for (hosts, words) in [
+        (
+            &["h1", "h3"][..],
+            "no host is called 'h2'; the hosts file has h1, h3",
+        ),
+        (&["h2"], "no host is called 'h1'"),
+        (&[], "there is no hosts file"),
+    ] {
+        let line = known(&placed, hosts).expect_err(words);
+        assert!(
+            line.contains("requirements: hardware: placement (host)") && line.contains(words),
+            "{line}"
+        );
+    }
+    // The host of the runner may be behind a firewall.
+    let behind = known(&text("host = 'h2'", "", &WHOLE), &["h2"]).expect_err("storage here");
+    assert!(
+        behind.starts_with("task storage: ") && behind.contains("task middle"),
+        "{behind}"
+    );
+    let viewers_here = placed.replace("host = 'h1'\n[[connection]]", "[[connection]]");
+    assert_ne!(viewers_here, placed);
+    assert_eq!(known(&viewers_here, &["h1", "h2"]), Ok(()));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("workflow.toml");
+    std::fs::write(&path, &placed).expect("a file");
+    let (document, _) = read(&path).expect("a workflow");
+    let json = serde_json::to_string(&document).expect("JSON");
+    assert!(json.contains("\"placement\":\"ZZ-h2\""), "{json}");
+    let path = folder.path().join("workflow.json");
+    std::fs::write(&path, json.replace("ZZ-h2", "DE-BY")).expect("a file");
+    let line = read(&path).expect_err("a region").to_string();
+    assert!(
+        line.starts_with("task middle: ") && line.contains("'DE-BY' is no host"),
+        "{line}"
+    );
+}
+
+#[test]
 fn requirements_that_the_host_cannot_meet_are_refused() {
     let said = |origin: &str, host: Capabilities| {
         let workflow = workflow(&text(origin, "", &WHOLE)).expect("a workflow");
-        workflow.fits(host).map_err(|error| error.to_string())
+        workflow.fits(None, host).map_err(|error| error.to_string())
     };
     let small = Capabilities {
         cores: 2,
@@ -130,7 +173,7 @@ fn programs_that_the_host_does_not_have_are_named_with_how_to_install_them() {
     let connections = [WHOLE[0], WHOLE[1], ("middle", "users")];
     let workflow = workflow(&text("", task, &connections)).expect("a workflow");
     let line = workflow
-        .programs_are_here()
+        .programs_are_here(None)
         .expect_err("no such program")
         .to_string();
     for words in [
