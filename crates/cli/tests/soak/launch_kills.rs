@@ -18,7 +18,7 @@ fn weir(line: &str) -> Command {
 }
 
 /// A number that nothing else follows from, below `most`.
-fn random(most: u64) -> u64 {
+pub fn random(most: u64) -> u64 {
     let bytes: [u8; 8] = std::fs::read("/proc/sys/kernel/random/uuid").unwrap()[..8]
         .try_into()
         .unwrap();

@@ -10,6 +10,10 @@ mod carry_losses;
 #[path = "../e2e/mesh/engines.rs"]
 mod engines;
 mod given_up;
+// Links and agents are for meshes.
+#[allow(dead_code)]
+#[path = "../e2e/mesh/hosts.rs"]
+mod hosts;
 mod lab_pacing;
 mod lab_run;
 mod launch_kills;
@@ -18,5 +22,6 @@ mod neighbours;
 mod origin_clients;
 mod rtt;
 mod tcp_windows;
+mod testbed_kills;
 mod watch_changes;
 mod watch_kills;

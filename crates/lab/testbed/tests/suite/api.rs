@@ -116,6 +116,18 @@ fn statuses_and_documents_are_those_of_the_standards_description() {
     }
 }
 
+fn status(task: &str, state: TaskState) -> TaskStatus {
+    TaskStatus {
+        task: task.to_owned(),
+        function: task.to_owned(),
+        host: None,
+        state,
+        namespace: String::new(),
+        pid: None,
+        start_ticks: None,
+    }
+}
+
 #[test]
 fn states_follow_the_run_and_a_failure_is_said() {
     let mut workflows = workflows();
@@ -147,15 +159,7 @@ fn states_follow_the_run_and_a_failure_is_said() {
         tasks: ["storage", "origin", "viewers"]
             .into_iter()
             .zip(states)
-            .map(|(task, state)| TaskStatus {
-                task: task.to_owned(),
-                function: task.to_owned(),
-                host: None,
-                state,
-                namespace: String::new(),
-                pid: None,
-                start_ticks: None,
-            })
+            .map(|(task, state)| status(task, state))
             .collect(),
     };
     let path = format!("/workflows/{first}");
