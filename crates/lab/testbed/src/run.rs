@@ -206,7 +206,9 @@ impl Run<'_> {
     fn in_error(&mut self, task: usize, what: &str, ending: Option<&Ending>) -> TestbedError {
         let status = ending.map_or(String::new(), |ending| format!(" ({})", ending.status));
         let log = self.output(task).map(|output| output.log).unwrap_or_default();
-        let last = log.lines().rev().find(|line| !line.trim().is_empty());
+        // The last line about wrong arguments names the help.
+        let says = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information, try");
+        let last = log.lines().rev().find(says);
         let last = last.map_or(String::new(), |line| {
             format!("; its log ends with: {}", one_line(line))
         });
