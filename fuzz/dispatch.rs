@@ -16,7 +16,6 @@ mod fuzz_targets {
     pub mod cloud_metadata;
     pub mod cmcd;
     pub mod decrypted_samples;
-    pub mod experiment_file;
     pub mod fec_decoder;
     pub mod frames;
     pub mod handshake;

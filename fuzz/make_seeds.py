@@ -58,9 +58,6 @@ for line in PACKETS.read_text().splitlines():
 for path in PROFILES.glob("*.toml"):
     text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
     seed("link_profile", path.stem, text.encode())
-for path in pathlib.Path("../experiments").glob("*.toml"):
-    text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
-    seed("experiment_file", path.stem, text.encode())
 WATCH = """here = "lon"
 pairs = "mesh"
 [[host]]
