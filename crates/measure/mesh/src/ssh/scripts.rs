@@ -115,7 +115,9 @@ pub(super) fn part(folder: &str, weir: &str, arguments: &[&str]) -> String {
 
 /// Ends parts by their identifiers, and removes their folders and those of parts that run no more. A part is known by its process,
 /// whose working directory is its folder, so that a number that was reused is nobody's. A folder without a process may be one that
-/// a run has just made; and a call of a runner that was killed may arrive late, so that its parts are looked for twice.
+/// a run has just made; and a call of a runner that was killed may arrive late, so that its parts are looked for twice. A part that
+/// is ended may remove its folder itself; of two calls that find one that ended, on hosts that share a file system, the one whose
+/// `rmdir` succeeds says it.
 pub(super) fn end_parts(
     prefix: &str,
     ids: &[String],
@@ -139,14 +141,16 @@ pub(super) fn end_parts(
          gone() {{ n=0; while alive && [ $n -lt $1 ]; do sleep 0.1; n=$((n+1)); done; ! alive; }}; \
          sweep() {{ for folder in {prefix}*; do \
          [ -d \"$folder\" ] && [ ! -L \"$folder\" ] && [ -O \"$folder\" ] || continue; \
-         pid=$(cat \"$folder/pid\" 2>/dev/null); named={all}; \
+         pid=$(cat \"$folder/pid\" 2>/dev/null); named={all}; ended=0; \
          case \"$ids\" in *\" ${{folder#{prefix}}} \"*) named=1;; esac; \
-         if alive; then [ $named = 1 ] || continue; \
+         if alive; then [ $named = 1 ] || continue; ended=1; \
          kill \"$pid\" 2>/dev/null; gone 300 || {{ kill -9 \"$pid\" 2>/dev/null; gone 50; }}; \
          elif [ -z \"$pid\" ] && [ $named = 0 ] && [ -z \"$(find \"$folder\" -maxdepth 0 -mmin +10)\" ]; then continue; fi; \
          if [ -d \"$folder/testbed\" ] && ! (cd \"$folder\" && {weir} {clean} >&2); then \
          sleep 1; [ ! -d \"$folder/testbed\" ] || {{ echo \"left: $folder\"; continue; }}; fi; \
-         rm -rf \"$folder\" && echo \"$folder\"; done; }}; \
+         find \"$folder\" -mindepth 1 -delete 2>/dev/null; \
+         if rmdir \"$folder\" 2>/dev/null || [ $ended = 1 ] && [ ! -d \"$folder\" ]; then echo \"$folder\"; \
+         elif [ -d \"$folder\" ]; then echo \"left: $folder\"; fi; done; }}; \
          sweep; [ -z \"${{ids# }}\" ] || {{ sleep 2; sweep; }}; true"
     )
 }

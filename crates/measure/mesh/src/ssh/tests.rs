@@ -263,6 +263,15 @@ fn a_part_of_a_testbed_is_spoken_to_and_ended(host: &Host, executor: &SshExecuto
         "a run may be about to start it"
     );
     assert_eq!(others(ended(&[two], false)), [just_made.path()]);
+
+    // Two calls at once are two hosts with one file system.
+    let id = format!("{}-2", executor.folder);
+    let shared = made(&id);
+    let said = std::thread::scope(|scope| {
+        let calls = [(); 2].map(|()| scope.spawn(|| others(ended(std::slice::from_ref(&id), false))));
+        calls.map(|call| call.join().unwrap()).concat()
+    });
+    assert_eq!(said, [shared.path()]);
 }
 
 #[test]
