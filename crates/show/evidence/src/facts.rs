@@ -11,8 +11,7 @@ use weir_results::{
 };
 use weir_units::UtcTime;
 use weir_watch::flows::FlowResult;
-use weir_watch::gather::sum;
-use weir_watch::history::mesh;
+use weir_watch::history::{self, mesh};
 use weir_watch::rare::{Rare, Rate};
 
 use crate::others::{self, Other};
@@ -104,7 +103,8 @@ pub(crate) fn read<'a>(store: &Store, request: &'a Request) -> Result<Facts<'a>,
     );
     let cells = |span| store.watch_cells(path, span, from_s, to_s);
     let (seconds, minutes, hours) = (cells(Span::Second)?, cells(Span::Minute)?, cells(Span::Hour)?);
-    let (over_time, measured_s) = over_time(&seconds, &minutes, &hours, to_s.saturating_sub(from_s));
+    let found = history::cells(store, path, &request.near, (from_s, to_s))?;
+    let (over_time, _) = history::over_time(&found, to_s.saturating_sub(from_s), MOST_POINTS);
     let Some(whole) = merged(&over_time) else {
         return Err(nothing(store, path, request)?);
     };
@@ -129,7 +129,7 @@ pub(crate) fn read<'a>(store: &Store, request: &'a Request) -> Result<Facts<'a>,
         seconds,
         minutes,
         hours,
-        measured_s,
+        measured_s: found.measured_s,
         whole,
         over_time,
         changes,
@@ -186,36 +186,6 @@ fn nothing(store: &Store, path: PathId, request: &Request) -> Result<EvidenceErr
         asked: format!("from {near} to {far} between {since} and {until}"),
         stored: format!("{} to {}", at(edges.iter().min()), at(edges.iter().max())),
     })
-}
-
-/// Each packet once: hours before the first minute, minutes, and the seconds after the last minute; summed to few enough
-/// points. Sums of distributions are exact. Also how much of the span the cells are.
-fn over_time(
-    seconds: &[WatchCell],
-    minutes: &[WatchCell],
-    hours: &[WatchCell],
-    span_s: u64,
-) -> (Vec<WatchCell>, u64) {
-    let first_minute_s = minutes.first().map_or(u64::MAX, |cell| cell.start_s);
-    let minutes_end_s = minutes.last().map_or(0, |cell| cell.start_s + 60);
-    let is_before = |cell: &&WatchCell| cell.start_s + 3_600 <= first_minute_s;
-    let before: Vec<&WatchCell> = hours.iter().filter(is_before).collect();
-    let hours_end_s = before.last().map_or(0, |cell| cell.start_s + 3_600);
-    let is_after = |cell: &&WatchCell| cell.start_s >= minutes_end_s.max(hours_end_s);
-    let after: Vec<&WatchCell> = seconds.iter().filter(is_after).collect();
-    let measured_s = (before.len() * 3_600 + minutes.len() * 60 + after.len()) as u64;
-    // No finer than the cells, so that points are at equal distances.
-    let finest_s = match (before.is_empty(), minutes.is_empty()) {
-        (false, _) => 3_600,
-        (true, false) => 60,
-        (true, true) => 1,
-    };
-    let step_s = [1, 10, 60, 600, 3_600, 6 * 3_600, DAY_S]
-        .into_iter()
-        .find(|step_s| *step_s >= finest_s && span_s / step_s <= MOST_POINTS)
-        .unwrap_or(7 * DAY_S);
-    let all: Vec<WatchCell> = before.into_iter().chain(minutes).chain(after).cloned().collect();
-    (sum(&all, step_s), measured_s)
 }
 
 fn merged(cells: &[WatchCell]) -> Option<WatchCell> {

@@ -143,7 +143,7 @@ fn answer(page: &mut Page, facts: &Facts<'_>) {
 fn in_words(facts: &Facts<'_>, change: &WatchChange) -> String {
     let names = (facts.request.near.as_str(), facts.request.far.as_str());
     let said = Event::of_change(names, change).detail;
-    let said = said.rsplit_once(',').map_or(said.as_str(), |(said, _ago)| said);
+    let said = said.rsplit_once(',').map_or(said.as_str(), |(said, _found)| said);
     format!("{} UTC: {said}", format_utc(change.since_unix_ns))
 }
 
