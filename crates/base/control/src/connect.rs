@@ -1,11 +1,11 @@
 //! The client's end of a control session: name resolution, the connection, and the proof of the token.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_net::bounded_file;
 use weir_protect::{Demand, secret_of_token};
 use weir_wire::handshake::{ClientHandshake, Established, HANDSHAKE_LENGTH, HandshakeError};
 use weir_wire::{SessionId, Token};
@@ -251,17 +251,8 @@ pub fn nonce() -> Result<[u8; 32], ConnectError> {
 /// # Errors
 /// When the file cannot be read or is empty, or the token is too weak.
 pub fn read_token(path: &std::path::Path) -> Result<Token, ConnectError> {
-    let text = fs::read(path).map_err(|error| {
-        ConnectError::Token(format!("cannot read the token file {}: {error}", path.display()))
-    })?;
-    let token = text.trim_ascii();
-    if token.is_empty() {
-        return Err(ConnectError::Token(format!(
-            "the token file {} is empty; put a secret in it, such as the output of 'openssl rand -hex 32'",
-            path.display()
-        )));
-    }
-    strong(token, &format!("the token file {}", path.display()))
+    let token = bounded_file::read_secret(path, "token").map_err(ConnectError::Token)?;
+    strong(&token, &format!("the token file {}", path.display()))
 }
 
 /// The [secret](secret_of_token) of a token from `place`. An empty one is none.

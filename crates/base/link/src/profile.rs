@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use toml::Table;
+use weir_net::bounded_file;
 
 use crate::named;
 use crate::spec::{LinkSpec, RateSpec, SpecError};
-use crate::trace::{TraceError, TraceFormat, one_line, read_bounded, read_trace, shortened};
+use crate::trace::{TraceError, TraceFormat, one_line, read_trace, shortened};
 
 mod entry;
 mod loss;
@@ -173,7 +174,7 @@ impl Profile {
             return Profile::from_text(text, name_or_path, Path::new("."));
         }
         let path = Path::new(name_or_path);
-        let bytes = read_bounded(path, MOST_PROFILE_BYTES).map_err(|error| match error.kind() {
+        let bytes = bounded_file::read(path, MOST_PROFILE_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => unknown(name_or_path),
             io::ErrorKind::FileTooLarge => ProfileError::TooLong {
                 origin: name_or_path.to_owned(),

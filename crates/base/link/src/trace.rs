@@ -7,11 +7,10 @@
 //! never less than the previous line: the times at which 1504 bytes may leave. The last one is also the period
 //! of the trace.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use thiserror::Error;
+use weir_net::bounded_file;
 use weir_units::{Rate, TimeSpan, UnitError};
 
 use crate::spec::{RateSpec, RateStep};
@@ -59,7 +58,7 @@ pub struct TraceError {
 /// The file cannot be read, is too long, or is not a trace of this format.
 pub fn read_trace(path: &Path, format: TraceFormat) -> Result<RateSpec, TraceError> {
     let file = path.display().to_string();
-    let bytes = read_bounded(path, MOST_TRACE_BYTES).map_err(|error| TraceError {
+    let bytes = bounded_file::read(path, MOST_TRACE_BYTES).map_err(|error| TraceError {
         file: file.clone(),
         problem: error.to_string(),
     })?;
@@ -244,25 +243,6 @@ fn printable(c: char) -> impl Iterator<Item = char> {
     let escaped = c.is_control().then(|| c.escape_default());
     let plain = (!c.is_control()).then_some(c);
     escaped.into_iter().flatten().chain(plain)
-}
-
-/// Reads a whole file, of at most `most` bytes.
-pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let too_long = || {
-        let length = format!("longer than {} MiB", most >> 20);
-        io::Error::new(io::ErrorKind::FileTooLarge, length)
-    };
-    let file = File::open(path)?;
-    if file.metadata()?.len() > most {
-        return Err(too_long());
-    }
-    let mut bytes = Vec::new();
-    // Pipes and devices have no known length.
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(too_long());
-    }
-    Ok(bytes)
 }
 
 impl RateSpec {

@@ -7,6 +7,7 @@
 
 pub mod affinity;
 mod ancillary;
+pub mod bounded_file;
 mod calls;
 pub mod clock;
 pub mod cloud;

@@ -6,6 +6,7 @@ use crate::args::{AgentArgs, GlobalOptions};
 use serde_json::json;
 use weir_measure::agent::{Agent, AgentConfig};
 use weir_measure::{Limits, MeasureError, Stop};
+use weir_net::bounded_file;
 use weir_net::host::HostFacts;
 use weir_units::Rate;
 
@@ -96,18 +97,5 @@ fn is_loopback(address: IpAddr) -> bool {
 
 /// Reads a STAMP key: the file's bytes without surrounding white space.
 pub fn read_key(path: &std::path::Path) -> Result<Vec<u8>, MeasureError> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        MeasureError::Parameters(format!(
-            "cannot read the STAMP key file {}: {error}",
-            path.display()
-        ))
-    })?;
-    let key = bytes.trim_ascii().to_vec();
-    if key.is_empty() {
-        return Err(MeasureError::Parameters(format!(
-            "the STAMP key file {} is empty",
-            path.display()
-        )));
-    }
-    Ok(key)
+    bounded_file::read_secret(path, "STAMP key").map_err(MeasureError::Parameters)
 }

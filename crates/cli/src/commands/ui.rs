@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::args::{GlobalOptions, TOKEN_VARIABLE, UiArgs};
 use serde_json::json;
 use weir_measure::Stop;
+use weir_net::bounded_file;
 use weir_ui::{Config, Limits, Server, UiError};
 
 use super::output::{print, say};
@@ -53,16 +54,7 @@ fn token(listen: SocketAddr, file: Option<&Path>) -> Result<Option<Vec<u8>>, Fai
 
 /// The file's content without surrounding white space, as for an agent.
 pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
-    let text = std::fs::read(path)
-        .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
-    let token = text.trim_ascii();
-    if token.is_empty() {
-        return Err(Failure::usage(format!(
-            "the token file {} is empty; write a secret to it, such as the output of 'openssl rand -hex 32'",
-            path.display()
-        )));
-    }
-    Ok(token.to_vec())
+    bounded_file::read_secret(path, "token").map_err(Failure::usage)
 }
 
 fn announce(url: &str, address: SocketAddr, guarded: bool, global: &GlobalOptions) -> Result<(), Failure> {

@@ -3,14 +3,13 @@
 mod history;
 mod merging;
 
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_measure::Stop;
+use weir_net::bounded_file;
 use weir_results::Store;
 use weir_ui::{self as ui, Limits, Server};
 use weir_units::format_utc;
@@ -100,13 +99,8 @@ fn serve_page(address: SocketAddr, global: &GlobalOptions, stop: &Stop) -> Resul
 fn read(args: &WatchArgs) -> Result<(Config, Plan), String> {
     let name = args.file.as_deref().unwrap_or(Path::new(""));
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", name.display());
-    let cannot_read = |error: std::io::Error| format!("cannot read {}: {error}", name.display());
-    let file = File::open(name).map_err(cannot_read)?;
-    let mut text = String::new();
-    // Reads one byte more than the maximum, to detect a longer file.
-    file.take(MOST_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(cannot_read)?;
+    let text = bounded_file::read_text(name, MOST_FILE_BYTES)
+        .map_err(|error| format!("cannot read {}: {error}", name.display()))?;
     let config = config::read(&text, args.here.as_deref()).map_err(|error| failed(&error))?;
     let plan = Plan::of(&config).map_err(|error| failed(&error))?;
     Ok((config, plan))

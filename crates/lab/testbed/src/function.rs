@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use weir_net::bounded_file;
 
 use crate::error::{TestbedError, one_line};
 use crate::form::Form;
@@ -349,20 +350,8 @@ impl Functions {
 
 /// Text of a file of at most [`MOST_BYTES`].
 pub(crate) fn read_file(path: &Path) -> Result<String, TestbedError> {
-    use std::io::Read;
-    let failed = || TestbedError::file("read", path);
-    let file = std::fs::File::open(path).map_err(failed())?;
-    let mut text = String::new();
-    file.take(MOST_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(failed())?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(TestbedError::Document(format!(
-            "{}: longer than 1 MiB",
-            path.display()
-        )));
-    }
-    Ok(text)
+    let failed = |error| TestbedError::Document(format!("cannot read {}: {error}", path.display()));
+    bounded_file::read_text(path, MOST_BYTES).map_err(failed)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What was measured, from files and from the store.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
+use weir_net::bounded_file;
 use weir_player::recorded::{Film, Gap, Trace};
 use weir_population::{Measured, MeasuredPath, paths_of_mesh};
 use weir_results::{MeshFilter, Store};
@@ -80,13 +79,7 @@ fn of_mesh(run: &RunIn, global: &GlobalOptions) -> Result<(Vec<MeasuredPath>, us
 }
 
 fn text(file: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = File::open(file).and_then(|opened| opened.take(MOST_BYTES + 1).read_to_string(&mut text));
-    match read {
-        Ok(length) if length as u64 > MOST_BYTES => Err(wrong(file, &"longer than 64 MiB")),
-        Ok(_) => Ok(text),
-        Err(error) => Err(wrong(file, &error)),
-    }
+    bounded_file::read_text(file, MOST_BYTES).map_err(|error| wrong(file, &error))
 }
 
 fn wrong(file: &Path, problem: &dyn std::fmt::Display) -> Failure {

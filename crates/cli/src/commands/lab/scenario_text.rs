@@ -1,24 +1,21 @@
 //! Texts of scenarios in files, or an error that names the built-in scenarios.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::args::GlobalOptions;
 use serde_json::json;
 use weir_lab::scenario_file::MOST_BYTES;
 use weir_link::headline;
+use weir_net::bounded_file;
 
 use super::{Failure, print};
 use crate::commands::tables;
 
 /// The text of the file of this name, up to the maximum length of a scenario; `known` are the built-in names.
 pub fn read(name: &str, known: &[&str]) -> Result<String, Failure> {
-    let most = MOST_BYTES as u64 + 1;
-    let mut text = String::new();
-    let read = File::open(Path::new(name)).and_then(|file| file.take(most).read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
+    match bounded_file::read_text(Path::new(name), MOST_BYTES as u64) {
+        Ok(text) => Ok(text),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(unknown(name, known)),
         Err(error) => Err(Failure::usage(format!(
             "cannot read the scenario {name}: {error}"

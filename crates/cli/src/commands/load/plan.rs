@@ -1,6 +1,5 @@
 //! From arguments to a run.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::args::{HttpMode, LoadArgs, PlayMode, PlayerArgs, RungMode, Viewers};
@@ -13,6 +12,7 @@ use weir_load::manifest::UrlRange;
 use weir_load::schedule::{Arrivals, Popularity};
 use weir_load::viewer::{Behaviour, Play, RealTime, RungChoice};
 use weir_media::cmcd::Version;
+use weir_net::bounded_file;
 use weir_player::PacePolicy;
 
 use super::Failure;
@@ -28,14 +28,9 @@ const MOST_TITLES: usize = 100_000;
 pub fn titles(args: &LoadArgs) -> Result<Vec<String>, Failure> {
     let mut titles = args.urls.clone();
     if let Some(path) = &args.titles {
-        let failed = |error: &dyn std::fmt::Display| {
+        let text = bounded_file::read_text(path, MOST_LIST).map_err(|error| {
             Failure::usage(format!("cannot read the titles in {}: {error}", path.display()))
-        };
-        let size = fs::metadata(path).map_err(|error| failed(&error))?.len();
-        if size > MOST_LIST {
-            return Err(failed(&"the file is too long"));
-        }
-        let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+        })?;
         let lines = text.lines().map(str::trim);
         titles.extend(
             lines
@@ -312,7 +307,7 @@ mod tests {
     fn titles_are_lines_of_a_file_the_first_the_most_popular() {
         let folder = tempfile::tempdir().expect("a folder");
         let list = folder.path().join("titles");
-        fs::write(
+        std::fs::write(
             &list,
             "# two\n\nhttp://127.0.0.1/2.mpd\n http://127.0.0.1/3.mpd \n",
         )

@@ -17,11 +17,11 @@ pub use self::launches::random_hex;
 pub use self::plan::hosts_of;
 pub use self::run::programs;
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::args::{GlobalOptions, MeshCommand};
 use weir_mesh::price::Prices;
+use weir_net::bounded_file;
 use weir_results::{MeshFilter, MeshTest, RunId, Store};
 
 use super::Failure;
@@ -46,16 +46,10 @@ pub fn run(command: &MeshCommand, global: &GlobalOptions) -> Result<(), Failure>
 /// The content of a file of at most `most` bytes, and its name for messages.
 fn read_file(path: &Path, most: u64) -> Result<(String, Vec<u8>), Failure> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| Failure::usage(format!("cannot read {name}: {error}"));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > most {
-        return Err(Failure::usage(format!(
-            "cannot read {name}: it is longer than {most} bytes; split it"
-        )));
+    match bounded_file::read(path, most) {
+        Ok(bytes) => Ok((name, bytes)),
+        Err(error) => Err(Failure::usage(format!("cannot read {name}: {error}"))),
     }
-    Ok((name, bytes))
 }
 
 /// The table of prices, overridden by the user's.
