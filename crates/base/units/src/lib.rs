@@ -25,7 +25,8 @@ pub use error::UnitError;
 pub use format_name::{FormatName, FormatNameError, PictureName, Sampling};
 pub use frame_rate::FrameRate;
 pub use print::{
-    format_bytes, format_count, format_duration, format_percent, format_rate, format_signed_duration,
+    count_of, format_bytes, format_count, format_duration, format_percent, format_rate,
+    format_signed_duration,
 };
 pub use queue_size::QueueSize;
 pub use rate::{Rate, RateOrMax};

@@ -111,6 +111,12 @@ pub fn format_percent(share: f64) -> String {
     format!("{text} %")
 }
 
+/// A count of something whose plural ends in s: `1 flow`, `1,234 packets`.
+pub fn count_of(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", format_count(count))
+}
+
 /// A count with a comma between thousands: `1,234,567`.
 pub fn format_count(count: u64) -> String {
     let digits = count.to_string();

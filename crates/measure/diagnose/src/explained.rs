@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
-use weir_units::{format_count, format_percent};
+use weir_units::{count_of, format_count, format_percent};
 
 use crate::analysis::joint::Expected;
 use crate::analysis::{RateDrop, Step, Steps};
@@ -174,8 +174,10 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
     let test = step.test;
     let share = format_percent(explained.unexplained);
     let (lost, flows, payload) = (format_count(explained.lost), step.flow_count(), test.payload);
-    let plural = if flows == 1 { "" } else { "s" };
-    let place = format!("{flows} flow{plural} with payloads of {payload} bytes");
+    let place = format!(
+        "{} with payloads of {payload} bytes",
+        count_of(flows as u64, "flow")
+    );
     let reason = steps.pattern.map(loss_pattern::reason);
     let reason = reason.map_or_else(String::new, |reason| format!(" {reason}"));
     let again = || {

@@ -13,7 +13,7 @@ use weir_measure::survey::{Survey, SurveyPlan};
 use weir_measure::{Limits, VideoFormat};
 use weir_mesh::price::Prices;
 use weir_mesh::rounds::rounds;
-use weir_units::{ByteCount, FrameRate, TimeSpan};
+use weir_units::{ByteCount, FrameRate, TimeSpan, count_of};
 
 use crate::config::{Config, ConfigError, DAY_NS, FlowsKind, LONGEST_EVERY_NS, Pair};
 
@@ -136,14 +136,6 @@ pub fn survey_limits(plan: &SurveyPlan, agent: Limits) -> Limits {
     }
 }
 
-/// A number of pairs, in words.
-pub(crate) fn number_of_pairs(pairs: usize) -> String {
-    match pairs {
-        1 => "1 pair".to_owned(),
-        several => format!("{several} pairs"),
-    }
-}
-
 impl Plan {
     /// The plan of a file.
     ///
@@ -182,14 +174,14 @@ impl Plan {
         if let Some(limit) = budget.bytes_a_day.filter(|limit| limit.0 < self.bytes_a_day) {
             return Err(ConfigError(format!(
                 "budget: bytes-a-day {limit} is too little: RTT and flows of {} send up to {} a day; {less}",
-                number_of_pairs(self.pairs.len()),
+                count_of(self.pairs.len() as u64, "pair"),
                 ByteCount(self.bytes_a_day)
             )));
         }
         match budget.usd_a_month {
             Some(limit) if limit < self.usd_a_month => Err(ConfigError(format!(
                 "budget: usd-a-month {limit} is too little: RTT and flows of {} cost up to {:.2} USD; {less}",
-                number_of_pairs(self.pairs.len()),
+                count_of(self.pairs.len() as u64, "pair"),
                 self.usd_a_month
             ))),
             _ => Ok(()),

@@ -19,8 +19,9 @@ use crate::args::{GlobalOptions, HouseholdOptions, RunIn, RunName};
 use crate::commands::output::say;
 use crate::commands::result::StoredResult;
 use crate::commands::run_store::{Ended, OpenRun, RunStore, find, json as stored, new_run};
-use crate::commands::tables::{self, count_of};
+use crate::commands::tables;
 use crate::units::format_duration;
+use weir_units::count_of;
 
 const POPULATION: &str = "population";
 const GRID: &str = "grid";

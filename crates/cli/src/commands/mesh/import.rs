@@ -13,8 +13,8 @@ use weir_results::Store;
 
 use super::super::output::{print, say};
 use super::super::run_store::{Ended, RunStore, new_run};
-use super::super::tables::count_of;
 use super::super::{Failure, runs};
+use weir_units::count_of;
 
 /// Reads the file and stores its tests as one run.
 pub fn run(args: &ImportArgs, global: &GlobalOptions) -> Result<(), Failure> {

@@ -20,11 +20,11 @@ use weir_results::{MeshTest, Outcome, RunId};
 use super::super::output::{print, say};
 use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, find, json as to_json, new_run};
-use super::super::tables::count_of;
 use super::super::{Failure, tables};
 use super::launch;
 use super::launches::random_hex;
 use super::{plan, presses};
+use weir_units::count_of;
 
 /// Interval at which a wait looks for Ctrl-C.
 const TICK: Duration = Duration::from_millis(200);

@@ -4,12 +4,11 @@ use crate::args::{GlobalOptions, WindowArgs};
 use crate::units::{format_bytes, format_duration, format_rate};
 use serde::Serialize;
 use weir_measure::tcp_sweep::{rate_of, window_of};
-use weir_units::Rate;
+use weir_units::{Rate, count_of};
 
 use super::super::Failure;
 use super::super::output::print;
 use super::super::run_store::json;
-use super::super::tables::count_of;
 
 /// What is printed.
 #[derive(Serialize)]

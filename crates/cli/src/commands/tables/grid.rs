@@ -3,7 +3,8 @@
 use weir_population::{Best, Change, Gain, GridCell, GridFigure, GridSummary};
 
 use super::population::signed;
-use super::{count_of, or_dash, pacing_figure, table, titled};
+use super::{or_dash, pacing_figure, table, titled};
+use weir_units::count_of;
 
 /// What neighbours gain, and their figures in each cell; with `all`, every figure and the text of the file.
 pub fn grid(summary: &GridSummary, all: bool) -> String {

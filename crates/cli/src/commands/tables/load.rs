@@ -7,7 +7,8 @@ use weir_load::measure::{
     Account, Cause, Distribution, KindSummary, LoadSummary, OriginSource, QualitySummary, Times,
 };
 
-use super::{count_of, or_dash, table, titled};
+use super::{or_dash, table, titled};
+use weir_units::count_of;
 
 /// The result of a run.
 pub fn load(summary: &LoadSummary) -> String {

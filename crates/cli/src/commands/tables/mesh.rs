@@ -15,7 +15,8 @@ use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, SideBySide, Sold, W
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
-use super::{count_of, or_dash, table, titled};
+use super::{or_dash, table, titled};
+use weir_units::count_of;
 
 /// Maximum number of rows of a list without `-v`.
 const MOST_ROWS: usize = 20;

@@ -73,12 +73,6 @@ fn titled(title: &str, table: &Table) -> String {
     format!("{title}\n{}\n", lines.concat())
 }
 
-/// A count of something whose plural ends in s.
-pub fn count_of(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", format_count(count))
-}
-
 /// Counts above zero, each with what it counts.
 fn counted<const N: usize>(counts: [(u64, &str); N]) -> impl Iterator<Item = String> {
     let above_zero = counts.into_iter().filter(|(count, _)| *count > 0);

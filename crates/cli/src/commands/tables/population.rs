@@ -3,7 +3,8 @@
 use crate::units::{format_count, format_percent};
 use weir_population::{Change, FigureRow, Summary, VariantFigure};
 
-use super::{count_of, pacing_figure, table, titled};
+use super::{pacing_figure, table, titled};
+use weir_units::count_of;
 
 const NOTHING: &str = "-";
 

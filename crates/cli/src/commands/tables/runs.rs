@@ -2,9 +2,9 @@
 
 use crate::units::{format_count, format_duration};
 use weir_results::{Run, RunVerdict};
-use weir_units::format_utc;
+use weir_units::{count_of, format_utc};
 
-use super::{count_of, table};
+use super::table;
 
 /// A list of runs with their verdicts.
 pub fn runs(runs: &[(Option<RunVerdict>, Run)]) -> String {

@@ -4,7 +4,8 @@ use crate::units::format_count;
 use weir_population::{CheckedFigure, Estimate, Recommended, Trial, TuneSummary};
 
 use super::population::signed;
-use super::{count_of, or_dash, pacing_figure, table, titled};
+use super::{or_dash, pacing_figure, table, titled};
+use weir_units::count_of;
 
 /// The recommendation and the front; with `all`, every candidate and the text of the file.
 pub fn tune(summary: &TuneSummary, all: bool) -> String {

@@ -1,13 +1,13 @@
 //! Plans of watchers as tables.
 
-use weir_units::format_utc;
+use weir_units::{count_of, format_utc};
 use weir_watch::change::Metric;
 use weir_watch::config::Budget;
 use weir_watch::history::{Fault, History, Kind, PathHistory, PathTrend, Rates, TimeOfDay};
 use weir_watch::plan::{MONTH_DAYS, Plan};
 use weir_watch::rare::figures;
 
-use super::{count_of, or_dash, table, titled};
+use super::{or_dash, table, titled};
 use crate::units::{format_bytes, format_count, format_duration, format_percent, format_signed_duration};
 
 /// Maximum number of rows of a table.

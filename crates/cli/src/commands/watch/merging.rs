@@ -11,7 +11,7 @@ use crate::commands::output::print;
 use crate::commands::progress::Waiting;
 use crate::commands::run_store::find;
 use crate::commands::runs::is_same_file;
-use crate::commands::tables::count_of;
+use weir_units::count_of;
 
 /// Adds the stores in which these runs are to that of `--db`, each once.
 pub fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Sentences of an answer. It must not know how the verdict was reached.
 
-use weir_units::{format_count, format_duration, format_percent, format_rate};
+use weir_units::{count_of, format_count, format_duration, format_percent, format_rate};
 
 use super::{AnswerSettings, Basis, Media, Reason, Recommended, Verdict};
 use crate::finding::Recovery;
@@ -59,7 +59,6 @@ fn named(media: &Media) -> String {
 }
 
 fn with(settings: &AnswerSettings) -> String {
-    let plural = if settings.flows == 1 { "" } else { "s" };
     let recovery = &settings.recovery;
     let latency = recovery.latency_ns().map(format_duration);
     let cost = match (recovery, latency) {
@@ -70,8 +69,9 @@ fn with(settings: &AnswerSettings) -> String {
         (_, None) => String::new(),
     };
     format!(
-        "{} flow{plural}, payload {} bytes, {recovery}{cost}",
-        settings.flows, settings.payload
+        "{}, payload {} bytes, {recovery}{cost}",
+        count_of(settings.flows.into(), "flow"),
+        settings.payload
     )
 }
 
@@ -84,13 +84,12 @@ fn why_not(reason: Reason, recommended: Option<&Recommended>) -> String {
     match reason {
         Reason::AtTimes => format!("one of {} flow tests lost {loss}", found.basis.tests),
         Reason::TooMuch => format!(
-            "{}, with {} flow{} and payload {} bytes, lost {loss}",
+            "{}, with {} and payload {} bytes, lost {loss}",
             match found.basis.tests {
                 1 => "the flow test".to_owned(),
                 tests => format!("the best of {tests} flow tests"),
             },
-            advice.flows,
-            if advice.flows == 1 { "" } else { "s" },
+            count_of(advice.flows.into(), "flow"),
             advice.payload,
         ),
         Reason::TooLossy => format!("it loses {loss} of the packets"),
@@ -125,7 +124,6 @@ fn why_unknown(reason: Reason, media: &Media, recommended: Option<&Recommended>)
 
 /// What the tests were.
 pub(super) fn basis(basis: &Basis) -> String {
-    let plural = if basis.tests == 1 { "" } else { "s" };
     let rate = match (basis.lowest_rate, basis.rate) {
         (Some(lowest), Some(rate)) if lowest < rate => {
             format!(" at {} to {}", format_rate(lowest), format_rate(rate))
@@ -140,8 +138,8 @@ pub(super) fn basis(basis: &Basis) -> String {
         format!("{} lost ({})", format_count(basis.lost), format_percent(rate))
     };
     let mut text = format!(
-        "{} flow test{plural} of {}{rate}{}, {} packets, {loss}; {}",
-        basis.tests,
+        "{} of {}{rate}{}, {} packets, {loss}; {}",
+        count_of(basis.tests.into(), "flow test"),
         format_duration(basis.duration_ns / u64::from(basis.tests.max(1))),
         way(basis.direction),
         format_count(basis.packets),

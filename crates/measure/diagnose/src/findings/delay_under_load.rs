@@ -4,7 +4,7 @@
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, RunId};
 use weir_stats::median;
-use weir_units::{format_count, format_rate};
+use weir_units::{count_of, format_count, format_rate};
 
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
@@ -61,19 +61,18 @@ struct Loaded {
 }
 
 fn of_tcp(run: RunId, test: &TcpSummary, media: Option<&Step>) -> Loaded {
-    let plural = if test.streams == 1 { "" } else { "s" };
     let goodput = format_rate(test.goodput.0);
     let waited = |step: &Step| {
         format!(
-            "; media over {} flows waited {} at P50, {} at P99",
-            step.flow_count(),
+            "; media over {} waited {} at P50, {} at P99",
+            count_of(step.flow_count() as u64, "flow"),
             time(step.queueing.median_ns),
             time(step.queueing.p99_ns)
         )
     };
     Loaded {
         direction: test.direction,
-        load: format!("TCP ({} connection{plural}, {goodput})", test.streams),
+        load: format!("TCP ({}, {goodput})", count_of(test.streams.into(), "connection")),
         rtt_ns: test.rtt_ns as f64,
         beside: media.map(waited),
         count: (
@@ -88,7 +87,7 @@ fn of_media(step: &Step, idle_ns: f64) -> Loaded {
     let test = step.test;
     Loaded {
         direction: test.direction,
-        load: format!("media over {} flows", step.flow_count()),
+        load: format!("media over {}", count_of(step.flow_count() as u64, "flow")),
         rtt_ns: idle_ns + step.queueing.median_ns.max(0.0),
         beside: None,
         count: (

@@ -3,7 +3,7 @@
 
 use weir_results::RunId;
 use weir_stats::{Counted, equal_rates, normal_tail, total};
-use weir_units::format_percent;
+use weir_units::{count_of, format_percent};
 
 use super::severity_of_loss;
 use crate::analysis::process::design_effect;
@@ -194,10 +194,9 @@ fn describe(sweep: &Sweep, growth: Growth) -> Finding {
         ),
         confidence: Confidence::by_test(growth.test, growth.p_value),
         action: format!(
-            "Use {} flow{}, with ARQ or FEC for the remaining loss (see the recommendation). With so few flows a broken \
+            "Use {}, with ARQ or FEC for the remaining loss (see the recommendation). With so few flows a broken \
              route stops the whole stream: have a second path ready.",
-            sweep.steps[0].flow_count(),
-            if sweep.steps[0].flow_count() == 1 { "" } else { "s" }
+            count_of(sweep.steps[0].flow_count() as u64, "flow")
         ),
     }
 }

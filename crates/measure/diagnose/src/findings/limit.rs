@@ -2,7 +2,7 @@
 //! flows together, as in a network that does not tell flows apart.
 
 use weir_results::{Direction, RunId};
-use weir_units::{format_count, format_rate};
+use weir_units::{count_of, format_count, format_rate};
 
 use crate::analysis::limits::{Limit, LimitKind};
 use crate::analysis::{Step, Steps};
@@ -57,9 +57,8 @@ fn onset_in_words(limit: &Limit, steps: &Steps) -> String {
     let onset = steps.onset.as_ref().filter(|_| limit.between.is_some());
     onset.map_or(String::new(), |onset| {
         format!(
-            " With {} flow{} and payloads of {} bytes loss begins between {} and {} of payload.",
-            onset.flows,
-            if onset.flows == 1 { "" } else { "s" },
+            " With {} and payloads of {} bytes loss begins between {} and {} of payload.",
+            count_of(onset.flows.into(), "flow"),
             onset.length,
             onset.carried.rounded(),
             onset.lossy.rounded()

@@ -3,7 +3,7 @@
 
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, RunId};
-use weir_units::{format_bytes, format_duration, format_percent, format_rate};
+use weir_units::{count_of, format_bytes, format_duration, format_percent, format_rate};
 
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::measured::Measured;
@@ -69,7 +69,6 @@ fn describe(run: RunId, test: &TcpSummary, path_rate: u64) -> Finding {
     } else {
         ("the send buffer", "net.ipv4.tcp_wmem at the sender")
     };
-    let plural = if streams == 1 { "" } else { "s" };
     let connections = needed.div_ceil(used.max(1));
     let action = format!(
         "Allow windows of {} ({key}), or use {connections} connections; UDP is not concerned.",
@@ -85,9 +84,10 @@ fn describe(run: RunId, test: &TcpSummary, path_rate: u64) -> Finding {
             format_bytes(used * streams)
         ),
         sentence: format!(
-            "{whose} held TCP for {} of the time: {streams} connection{plural} carried {}, {} per RTT of {} each. To fill {}, \
+            "{whose} held TCP for {} of the time: {} carried {}, {} per RTT of {} each. To fill {}, \
              the most that a test carried, takes {}.",
             format_percent(share(test)),
+            count_of(streams, "connection"),
             format_rate(test.goodput.0),
             format_bytes(used),
             format_duration(test.rtt_ns),

@@ -1,6 +1,6 @@
 //! The recommendation in words. It must not know how it was found.
 
-use weir_units::{format_duration, format_percent};
+use weir_units::{count_of, format_duration, format_percent};
 
 use super::Loss;
 use crate::analysis::process::{Kind, LossProcess};
@@ -9,10 +9,10 @@ use crate::words::share;
 
 /// The settings, how losses are repaired, and what a longer test would tell.
 pub(super) fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {
-    let plural = if found.flows == 1 { "" } else { "s" };
     let settings = format!(
-        "{} flow{plural} with payloads of {} bytes",
-        found.flows, found.payload
+        "{} with payloads of {} bytes",
+        count_of(found.flows.into(), "flow"),
+        found.payload
     );
     let bound = if process.kind == Kind::NoneSeen {
         "at most "
@@ -32,8 +32,8 @@ pub(super) fn sentence(found: &Recommendation, process: &LossProcess, loss: &Los
             span_packets,
             latency_ns,
         } => format!(
-            "FEC of {repair_packets} repair packet{} for every {span_packets} ({} more, {} of latency): {left}",
-            if repair_packets == 1 { "" } else { "s" },
+            "FEC of {} for every {span_packets} ({} more, {} of latency): {left}",
+            count_of(repair_packets.into(), "repair packet"),
             format_percent(overhead),
             format_duration(latency_ns)
         ),

@@ -32,10 +32,11 @@ use weir_measure::Stop;
 use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{NewRun, Outcome, RunId, Store, StoreError};
+use weir_units::count_of;
 
 use crate::config::Config;
 use crate::event::{Event, State, What};
-use crate::plan::{Plan, number_of_pairs};
+use crate::plan::Plan;
 use crate::schedule::{Kind, Schedule, Start, Task};
 use executor::{Done, Executor};
 use exports::Exports;
@@ -353,6 +354,7 @@ impl Running<'_> {
             let (found, counts) = path.take_flows(&self.store, (now_ns, every_ns), &done);
             events.extend(found);
             self.keeper.count(path.id, counts);
+            events.extend(path.observe_path_mtu(now_ns, &done));
             let changes = path.take_tested(now_ns, &done);
             events.extend(
                 changes
@@ -475,7 +477,7 @@ impl Running<'_> {
                 self.outbox.forget();
                 let opened = self.open_paths(now_ns);
                 self.keeper.note(now_ns, opened.err());
-                let pairs = number_of_pairs(self.paths.len());
+                let pairs = count_of(self.paths.len() as u64, "pair");
                 format!("the configuration was read again: {pairs}")
             }
         };
