@@ -107,7 +107,7 @@ pub struct Event {
 /// The values behind an alarm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// `loss`, `p50`, `p90`, `dark-flows` or `unreachable`.
+    /// `loss`, `p50`, `p90`, `dark-flows`, `path-mtu` or `unreachable`.
     pub metric: &'static str,
     /// Value over the span: a share, nanoseconds, events a day, or nanoseconds without an answer.
     pub value: f64,
@@ -236,14 +236,14 @@ pub fn in_words(names: (&str, &str), change: &WatchChange) -> String {
         }
         _ => String::new(),
     };
-    let ago = change.found_unix_ns.saturating_sub(change.since_unix_ns);
+    let after = change.found_unix_ns.saturating_sub(change.since_unix_ns);
     format!(
-        "{} to {}: {title} changed {relative}from {} to {}{interval}, {} ago",
+        "{} to {}: {title} changed {relative}from {} to {}{interval}, found after {}",
         names.0,
         names.1,
         value(change.before),
         value(change.after),
-        format_duration(ago)
+        format_duration(after)
     )
 }
 
@@ -266,11 +266,11 @@ mod tests {
         let detail = |change: &WatchChange| Event::of_change(("lon", "ams"), change).detail;
         assert_eq!(
             detail(&change("p90", 50e6, 53e6, 52.5e6, 53.5e6)),
-            "lon to ams: P90 of the RTT changed +6.0 % from 50.0 ms to 53.0 ms (95 % interval 52.5 ms to 53.5 ms), 7 min ago"
+            "lon to ams: P90 of the RTT changed +6.0 % from 50.0 ms to 53.0 ms (95 % interval 52.5 ms to 53.5 ms), found after 7 min"
         );
         assert_eq!(
             detail(&change("hops", 12.0, 14.0, 14.0, 14.0)),
-            "lon to ams: hops changed from 12 to 14, 7 min ago"
+            "lon to ams: hops changed from 12 to 14, found after 7 min"
         );
         let routes = WatchChange {
             detail: "12 hops (100 %) before, 12 hops (50 %), 13 hops (50 %) after".to_owned(),
@@ -279,11 +279,11 @@ mod tests {
         assert_eq!(
             detail(&routes),
             "lon to ams: number of forward routes changed from 1 to 2 (12 hops (100 %) before, 12 hops (50 %), 13 hops (50 %) \
-             after), 7 min ago"
+             after), found after 7 min"
         );
         assert_eq!(
             detail(&change("mtu_reverse", 9001.0, 1500.0, 1500.0, 1500.0)),
-            "lon to ams: reverse path MTU changed from 9001 bytes to 1500 bytes, 7 min ago"
+            "lon to ams: reverse path MTU changed from 9001 bytes to 1500 bytes, found after 7 min"
         );
         assert!(detail(&change("loss", 0.0, 0.01, 0.008, 0.012)).contains("loss changed from 0 % to 1"));
     }

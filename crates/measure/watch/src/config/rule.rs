@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
-use weir_units::{Share, TimeSpan, UtcTime};
+use weir_units::{ByteCount, Share, TimeSpan, UtcTime};
 
 use super::file::{position, positive, value, wrong};
 use super::{ConfigError, Host, Pair};
@@ -33,6 +33,8 @@ pub enum RuleMetric {
     P90,
     /// Flows that go dark, a day: the lower bound of their rate.
     DarkFlows,
+    /// Path MTU of a search, the smaller one of both directions, bytes of an IP packet. The condition holds below the limit.
+    PathMtu,
     /// No RTT packet is answered.
     Unreachable,
 }
@@ -46,13 +48,22 @@ impl RuleMetric {
             RuleMetric::P50 => "p50",
             RuleMetric::P90 => "p90",
             RuleMetric::DarkFlows => "dark-flows",
+            RuleMetric::PathMtu => "path-mtu",
             RuleMetric::Unreachable => "unreachable",
+        }
+    }
+
+    /// The key of its limit in the file.
+    pub(crate) fn side(self) -> &'static str {
+        match self {
+            RuleMetric::PathMtu => "below",
+            _ => "above",
         }
     }
 
     /// The limit that a text says.
     fn limit(self, text: Option<&str>, rule: &str) -> Result<f64, ConfigError> {
-        let key = format!("rule {rule}: above");
+        let key = format!("rule {rule}: {}", self.side());
         match (self, text) {
             (RuleMetric::Unreachable, None) => Ok(0.0),
             (RuleMetric::Unreachable, Some(_)) => {
@@ -61,6 +72,7 @@ impl RuleMetric {
             (_, None) => wrong(format!("{key} is missing")),
             (RuleMetric::Loss, Some(text)) => value::<Share>(&key, text).map(Share::fraction),
             (RuleMetric::P50 | RuleMetric::P90, Some(text)) => positive(&key, text).map(|span| span.0 as f64),
+            (RuleMetric::PathMtu, Some(text)) => value::<ByteCount>(&key, text).map(|bytes| bytes.0 as f64),
             (RuleMetric::DarkFlows, Some(text)) => {
                 let number = text
                     .strip_suffix("/day")
@@ -81,8 +93,8 @@ pub struct Rule {
     pub name: String,
     /// What it is about.
     pub metric: RuleMetric,
-    /// The condition holds above this value, in the metric's unit.
-    pub above: f64,
+    /// The condition holds above this value, for a path MTU below it, in the metric's unit.
+    pub limit: f64,
     /// Time for which the condition has to hold until the alarm is raised, nanoseconds.
     pub raise_ns: u64,
     /// Time for which it must not hold until the alarm is cleared, nanoseconds.
@@ -118,6 +130,7 @@ pub(super) struct RawRule {
     name: String,
     metric: RuleMetric,
     above: Option<String>,
+    below: Option<String>,
     #[serde(rename = "for")]
     raise: Option<String>,
     #[serde(rename = "until")]
@@ -176,9 +189,17 @@ pub(super) fn rules(
                 "rule {name}: labels: write at most {MOST_LABELS}, with names of letters, digits and '_', such as severity"
             ));
         }
+        let (limit, other) = match raw.metric {
+            RuleMetric::PathMtu => (raw.below, raw.above),
+            _ => (raw.above, raw.below),
+        };
+        if other.is_some() {
+            let (metric, side) = (raw.metric.as_str(), raw.metric.side());
+            return wrong(format!("rule {name}: the limit of '{metric}' is the key {side}"));
+        }
         Ok(Rule {
             metric: raw.metric,
-            above: raw.metric.limit(raw.above.as_deref(), &name)?,
+            limit: raw.metric.limit(limit.as_deref(), &name)?,
             raise_ns: hold("for", raw.raise.as_deref())?,
             clear_ns: hold("until", raw.clear.as_deref())?,
             pairs: pairs(&format!("rule {name}"), raw.pairs, hosts, known)?,

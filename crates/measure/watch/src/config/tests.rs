@@ -66,11 +66,11 @@ fn rules_and_silences_are_of_all_pairs_or_of_some() {
     };
     let minutes = |count: u64| count * 60_000_000_000;
     assert_eq!(
-        (slow.above, slow.raise_ns, slow.clear_ns),
+        (slow.limit, slow.raise_ns, slow.clear_ns),
         (60e6, minutes(5), minutes(20))
     );
     assert_eq!(
-        (dark.metric, dark.above, dark.raise_ns),
+        (dark.metric, dark.limit, dark.raise_ns),
         (RuleMetric::DarkFlows, 0.5, 0)
     );
     let of = |rule: &Rule| {
@@ -155,6 +155,18 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "[[rule]]\nname = \"a\"\nmetric = \"dark-flows\"\nabove = \"1\"",
         "rule a: above: '1' is not a rate; write it like 0.5/day",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"path-mtu\"\nabove = \"9kB\"",
+        "rule a: the limit of 'path-mtu' is the key below",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"path-mtu\"",
+        "rule a: below is missing",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"p50\"\nabove = \"1ms\"\nbelow = \"1ms\"",
+        "rule a: the limit of 'p50' is the key above",
     ),
     (
         "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\nabove = \"1s\"",

@@ -297,6 +297,15 @@ impl Path {
         changes
     }
 
+    /// Raises or clears the alarms of rules on the path MTU that a test searched, the smaller one of both directions.
+    pub fn observe_path_mtu(&mut self, now_ns: u64, done: &Done) -> Vec<Event> {
+        let names = (self.from.as_str(), self.to.as_str());
+        let smallest = done.tested.values().filter_map(|way| way.mtu).min();
+        smallest.map_or_else(Vec::new, |bytes| {
+            self.rules.observe_path_mtu(now_ns, names, bytes)
+        })
+    }
+
     /// The rate of an event over the last days, with a count that is not stored yet; none where the store cannot be read.
     fn rate(&self, store: &Store, now_ns: u64, more: &WatchCount) -> Option<Rate> {
         let from_s = (now_ns / 1_000_000_000).saturating_sub(RATE_DAYS * PAST_S);

@@ -44,8 +44,10 @@ impl Rules {
 
     /// Names of those over minutes, which can be replayed, and whether their alarm stands.
     pub fn replayed(&self) -> impl Iterator<Item = (&str, bool)> {
-        let of_minutes =
-            |ruled: &&Ruled| !matches!(ruled.rule.metric, RuleMetric::DarkFlows | RuleMetric::Unreachable);
+        let of_minutes = |ruled: &&Ruled| {
+            let metric = ruled.rule.metric;
+            matches!(metric, RuleMetric::Loss | RuleMetric::P50 | RuleMetric::P90)
+        };
         let each = self.0.iter().filter(of_minutes);
         each.map(|ruled| (ruled.rule.name.as_str(), ruled.alarm.is_raised()))
     }
@@ -85,10 +87,23 @@ impl Rules {
             if ruled.rule.metric != RuleMetric::DarkFlows {
                 return None;
             }
-            let turn = ruled.observe(now_ns, now_ns, rate.low > ruled.rule.above)?;
+            let turn = ruled.observe(now_ns, now_ns, rate.low > ruled.rule.limit)?;
             Some(ruled.event(names, now_ns, turn, rate.per_day, Some(rate)))
         };
         self.0.iter_mut().filter_map(of_dark).collect()
+    }
+
+    /// Takes a path MTU that a search found, in bytes, for the rules of those.
+    pub fn observe_path_mtu(&mut self, now_ns: u64, names: (&str, &str), bytes: u32) -> Vec<Event> {
+        let bytes = f64::from(bytes);
+        let of_mtu = |ruled: &mut Ruled| {
+            if ruled.rule.metric != RuleMetric::PathMtu {
+                return None;
+            }
+            let turn = ruled.observe(now_ns, now_ns, bytes < ruled.rule.limit)?;
+            Some(ruled.event(names, now_ns, turn, bytes, None))
+        };
+        self.0.iter_mut().filter_map(of_mtu).collect()
     }
 }
 
@@ -112,7 +127,7 @@ impl Ruled {
 
     fn push(&mut self, names: (&str, &str), minute: &WatchCell) -> Option<Event> {
         let value = value_of(self.rule.metric, minute)?;
-        let holds = value > self.rule.above;
+        let holds = value > self.rule.limit;
         match &mut self.bad {
             Some(bad) if holds => bad.merge(minute),
             _ => self.bad = holds.then(|| minute.clone()),
@@ -125,7 +140,7 @@ impl Ruled {
     }
 
     fn event(&self, names: (&str, &str), now_ns: u64, turn: Turn, value: f64, rate: Option<&Rate>) -> Event {
-        let (rule, above) = (&self.rule, self.rule.above);
+        let (rule, limit) = (&self.rule, self.rule.limit);
         let words = |value| in_words(rule.metric, value);
         let since_ns = match turn {
             Turn::Raised => self.since_ns.unwrap_or(now_ns),
@@ -138,14 +153,14 @@ impl Ruled {
             ),
             (Turn::Raised, RuleMetric::DarkFlows) => {
                 let found = rate.map_or(String::new(), Rate::in_words);
-                (State::Raised, format!("{found}; the limit is {}", words(above)))
+                (State::Raised, format!("{found}; the limit is {}", words(limit)))
             }
             (Turn::Raised, _) => {
                 let held = format_duration(now_ns.saturating_sub(since_ns));
-                let title = rule.metric.as_str();
+                let (title, side) = (rule.metric.as_str(), rule.metric.side());
                 (
                     State::Raised,
-                    format!("{title} {} is above {} for {held}", words(value), words(above)),
+                    format!("{title} {} is {side} {} for {held}", words(value), words(limit)),
                 )
             }
             (Turn::Cleared(lasted_ns), _) => {
@@ -161,11 +176,11 @@ impl Ruled {
         event.subject.clone_from(&rule.name);
         event.labels.clone_from(&rule.labels);
         event.evidence = Some(match rate {
-            Some(rate) => Evidence::of_rate(rule.metric.as_str(), rate, Some(above), now_ns),
+            Some(rate) => Evidence::of_rate(rule.metric.as_str(), rate, Some(limit), now_ns),
             None => Evidence {
                 metric: rule.metric.as_str(),
                 value,
-                limit: (rule.metric != RuleMetric::Unreachable).then_some(above),
+                limit: (rule.metric != RuleMetric::Unreachable).then_some(limit),
                 low: None,
                 high: None,
                 since_unix_ns: since_ns,
@@ -182,7 +197,7 @@ fn value_of(metric: RuleMetric, cell: &WatchCell) -> Option<f64> {
         RuleMetric::Loss => Metric::Loss.of(cell),
         RuleMetric::P50 => Metric::P50.of(cell),
         RuleMetric::P90 => Metric::P90.of(cell),
-        RuleMetric::DarkFlows | RuleMetric::Unreachable => None,
+        RuleMetric::DarkFlows | RuleMetric::PathMtu | RuleMetric::Unreachable => None,
     }
 }
 
@@ -190,6 +205,7 @@ fn in_words(metric: RuleMetric, value: f64) -> String {
     match metric {
         RuleMetric::Loss => format_percent(value),
         RuleMetric::DarkFlows => format!("{} a day", figures(value)),
+        RuleMetric::PathMtu => format!("{value} bytes"),
         _ => format_duration(value.max(0.0) as u64),
     }
 }

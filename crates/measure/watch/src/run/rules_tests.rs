@@ -128,3 +128,21 @@ fn the_lower_bound_of_the_rate_of_dark_flows_is_compared() {
         State::Cleared
     );
 }
+
+#[test]
+fn a_path_mtu_below_the_limit_is_raised_once_a_later_search_confirms_it() {
+    let mut rules =
+        rules("[[rule]]\nname = \"jumbo\"\nmetric = \"path-mtu\"\nbelow = \"9001B\"\nuntil = \"0s\"");
+    let mut at = |minute: u64, bytes| rules.observe_path_mtu((START_S + 60 * minute) * SECOND, NAMES, bytes);
+    assert!(at(0, 9001).is_empty());
+    assert!(at(60, 1500).is_empty(), "one search may lose its packets");
+    assert!(at(64, 1500).is_empty());
+    let raised = at(70, 1500);
+    assert_eq!(
+        raised[0].detail,
+        "lon to ams: rule 'jumbo': path-mtu 1500 bytes is below 9001 bytes for 10 min"
+    );
+    let evidence = raised[0].evidence.as_ref().unwrap();
+    assert_eq!((evidence.value, evidence.limit), (1500.0, Some(9001.0)));
+    assert_eq!(at(130, 9001)[0].state, State::Cleared);
+}
