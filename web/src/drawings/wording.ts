@@ -1,6 +1,7 @@
 // Texts that drawings share. It knows no chart.
 import type { Table } from "../data/table";
 import type { Context } from "../kinds/describe";
+import { duration } from "../format";
 import { localClock, toDate } from "../time";
 
 /** Local time of day of a point in a run. */
@@ -13,7 +14,7 @@ export function completeness(table: Table): string | null {
   const { series } = table;
   if (!series) return null;
   const parts: string[] = [];
-  if (series.bin_ns !== null && series.bin_ns > 1e9) parts.push(`Each point covers ${series.bin_ns / 1e9} s.`);
+  if (series.bin_ns !== null && series.bin_ns > 1e9) parts.push(`Each point covers ${duration(series.bin_ns)}.`);
   if (series.left_out > 0)
     parts.push(`${series.left_out.toLocaleString("en")} rows of ${series.rows.toLocaleString("en")} are omitted.`);
   return parts.join(" ") || null;
