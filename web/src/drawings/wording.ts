@@ -1,7 +1,7 @@
 // Texts that drawings share. It knows no chart.
 import type { Table } from "../data/table";
-import type { Context } from "../kinds/describe";
 import { duration } from "../format";
+import type { Context } from "../kinds/describe";
 import { localClock, toDate } from "../time";
 
 /** Local time of day of a point in a run. */
