@@ -13,14 +13,16 @@ use weir_load::engine::Config;
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
 
-/// Viewers who wait only as long as it takes to see that nothing comes.
-fn impatient(url: &str, how: Play) -> Config {
-    let mut config = eight(url, how);
+/// As long as it takes to see that nothing comes.
+const SHORT: Duration = Duration::from_millis(300);
+/// Longer than a busy machine holds anybody up.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Viewers who wait so long for a connection, and for bytes.
+fn patient(url: &str, connect: Duration, silence: Duration) -> Config {
+    let mut config = eight(url, Play::Manifest);
     config.behaviour.verify = false;
-    config.patience = Patience {
-        connect: Duration::from_millis(300),
-        silence: Duration::from_millis(300),
-    };
+    config.patience = Patience { connect, silence };
     config
 }
 
@@ -39,7 +41,7 @@ fn no_connection_in_time() {
         held.push(stream);
         assert!(held.len() < 100 && began.elapsed() < Duration::from_secs(20));
     }
-    let summary = play(&impatient(&format!("http://{address}/m.mpd"), Play::Manifest));
+    let summary = play(&patient(&format!("http://{address}/m.mpd"), SHORT, LONG));
     only(&summary, "connect_timeout");
     assert_eq!((summary.all.sent, summary.all.failed), (0, summary.all.requests));
 }
@@ -91,8 +93,8 @@ fn another_range_than_was_asked_for() {
     only(&summary, "wrong_range");
 }
 
-/// A server of HTTP/2 that reads what comes first, says `then`, and closes or waits.
-fn two(then: &'static [u8], wait: bool) -> LoadSummary {
+/// Viewers of this patience with a server of HTTP/2 that reads what comes first, says `then`, and closes or waits.
+fn two_within(silence: Duration, then: &'static [u8], wait: bool) -> LoadSummary {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -110,12 +112,16 @@ fn two(then: &'static [u8], wait: bool) -> LoadSummary {
             });
         }
     });
-    let mut config = impatient(&format!("http://{address}/m.mpd"), Play::Manifest);
+    let mut config = patient(&format!("http://{address}/m.mpd"), LONG, silence);
     config.http = HttpVersion::Two;
     let summary = play(&config);
     assert!(summary.all.requests > 0);
     assert_eq!(summary.all.failed, summary.all.requests);
     summary
+}
+
+fn two(then: &'static [u8], wait: bool) -> LoadSummary {
+    two_within(LONG, then, wait)
 }
 
 /// SETTINGS without any.
@@ -124,8 +130,8 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 #[test]
 fn http_2_that_goes_wrong() {
     only(&two(b"", false), "closed");
-    only(&two(b"", true), "timeout");
-    only(&two(SETTINGS, true), "timeout");
+    only(&two_within(SHORT, b"", true), "timeout");
+    only(&two_within(SHORT, SETTINGS, true), "timeout");
     only(&two(b"HTTP/1.1 400 Bad Request\r\n\r\n", false), "bad_response");
     // RST_STREAM with INTERNAL_ERROR.
     only(
