@@ -85,6 +85,10 @@ fn placement_changes_no_totals() {
     };
     for summary in &summaries {
         documented("testbed", summary);
+    }
+    // A second of viewers takes so little that one segment which is sent again, where a busy host is late to acknowledge it, would
+    // be more than half a percent.
+    for summary in [plain, placed] {
         assert_close(
             "storage",
             payload(summary, "storage", "out"),
