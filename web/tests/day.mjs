@@ -1,32 +1,23 @@
 // A day of 16 flows, made by the example `day` of weir-report: its report is small enough, opens soon and zooms without a
 // stall. `npm run test:day`; DAY names the example's binary. Takes a minute or two, and is no part of `make test`.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { drawn, emptyCharts, open, quiet, shot, start, stop, zoomed } from "./browser.mjs";
 import { ARTEFACTS } from "./real-runs.mjs";
-import { needBinary, run, sql, value } from "./weir.mjs";
+import { example, run, sql, value } from "./weir.mjs";
 
 const folder = join(ARTEFACTS, "day");
 const database = join(folder, "day.db");
 const report = join(folder, "day.html");
 const url = () => `${pathToFileURL(report).href}#/runs/2`;
 
-function example() {
-  const built = ["release", "debug"].map((profile) =>
-    fileURLToPath(new URL(`../../target/${profile}/examples/day`, import.meta.url)),
-  );
-  const found = process.env.DAY ?? built.find((path) => existsSync(path)) ?? built[0];
-  needBinary(found, "cargo build --release -p weir-report --example day");
-  return found;
-}
-
 before(async () => {
   mkdirSync(folder, { recursive: true });
   // A day that is there is read again; its report is written anew.
-  const { stdout } = await run(example(), [database], { limit: 600_000 });
+  const { stdout } = await run(example("day", "weir-report"), [database], { limit: 600_000 });
   console.log(stdout.trim().split("\n").at(-1));
   await start();
 });

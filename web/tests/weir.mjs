@@ -19,6 +19,16 @@ export function needBinary(path, making) {
   if (!existsSync(path)) throw new Error(`there is no ${path}: run \`${making}\` first`);
 }
 
+/** The example `name` of a crate, in release if it is there; the variable of its name in capitals is another's path. */
+export function example(name, crate) {
+  const built = ["release", "debug"].map((profile) =>
+    fileURLToPath(new URL(`../../target/${profile}/examples/${name}`, import.meta.url)),
+  );
+  const found = process.env[name.toUpperCase()] ?? built.find((path) => existsSync(path)) ?? built[0];
+  needBinary(found, `cargo build --release -p ${crate} --example ${name}`);
+  return found;
+}
+
 // What the user has set for a weir of their own must not reach the tests'; a page must not open by itself.
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(WEIR_|DISPLAY$|WAYLAND_DISPLAY$)/.test(name)),

@@ -1,13 +1,12 @@
 // A year of one path, made by the example `year` of weir-watch: its page opens soon. `npm run test:year`; YEAR names the example's
 // binary, WEIR the program. Takes a minute, and is no part of `make test`, since it measures speed.
 import assert from "node:assert/strict";
-import { existsSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { drawn, emptyCharts, open, quiet, shot, start, stop } from "./browser.mjs";
 import { ARTEFACTS } from "./real-runs.mjs";
-import { background, needBinary, run, sql } from "./weir.mjs";
+import { background, example, run, sql } from "./weir.mjs";
 
 const DAYS = 366;
 const TIMES = 5;
@@ -15,18 +14,9 @@ const MOST_MS = 2000;
 const database = join(ARTEFACTS, "year.db");
 let ui = null;
 
-function example() {
-  const built = ["release", "debug"].map((profile) =>
-    fileURLToPath(new URL(`../../target/${profile}/examples/year`, import.meta.url)),
-  );
-  const found = process.env.YEAR ?? built.find((path) => existsSync(path)) ?? built[0];
-  needBinary(found, "cargo build --release -p weir-watch --example year");
-  return found;
-}
-
 before(async () => {
   rmSync(database, { force: true });
-  const { stdout } = await run(example(), [database], { limit: 600_000 });
+  const { stdout } = await run(example("year", "weir-watch"), [database], { limit: 600_000 });
   console.log(stdout.trim());
   ui = await background(["ui", "--no-open", "--listen", "127.0.0.1:0", "--db", database]);
   await start();

@@ -191,6 +191,7 @@ pub(super) fn rules(
         }
         let (limit, other) = match raw.metric {
             RuleMetric::PathMtu => (raw.below, raw.above),
+            RuleMetric::Unreachable => (raw.above.or(raw.below), None),
             _ => (raw.above, raw.below),
         };
         if other.is_some() {

@@ -157,6 +157,10 @@ const REFUSED: &[(&str, &str)] = &[
         "rule a: above: '1' is not a rate; write it like 0.5/day",
     ),
     (
+        "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\nbelow = \"1s\"",
+        "rule a: above: 'unreachable' has no limit",
+    ),
+    (
         "[[rule]]\nname = \"a\"\nmetric = \"path-mtu\"\nabove = \"9kB\"",
         "rule a: the limit of 'path-mtu' is the key below",
     ),
