@@ -4,12 +4,14 @@
 //! The fuzzer sees the code's comparisons, so it can learn a valid proof and send it: that is not a bug. The message of
 //! an honest peer is therefore computed, not derived from whether a message was changed.
 //!
-//! Input: a byte that picks the purpose (bit 0), open mode (bit 1) and the demanded protection (bits 2 to 4), then for each message a byte: 1 replaces it by the next 56 bytes, 2
-//! changes one byte of it (place, difference), any other value leaves it unchanged.
+//! Input: a byte that picks the purpose (bit 0), open mode (bit 1) and the demanded protection (bits 2 to 4), then for
+//! each message a byte: 1 replaces it by the next 56 bytes, 2 changes one byte of it (place, difference), any other
+//! value leaves it unchanged.
 
 use weir_protect::{Demand, EphemeralKey, HandshakeSecrets, Protection, Secret, Transcript};
 use weir_wire::{
-    AgentHandshake, ClientHandshake, ClientHello, HANDSHAKE_LENGTH, Purpose, Refusal, Role, SessionId, Token,
+    AgentHandshake, ClientHandshake, ClientHello, Established, HANDSHAKE_LENGTH, Purpose, Refusal, Role,
+    SessionId, Token,
 };
 
 type Message = [u8; HANDSHAKE_LENGTH];
@@ -167,16 +169,20 @@ pub fn run(input: &[u8]) {
             let Some(at_agent) = at_agent else {
                 panic!("the client is established alone")
             };
-            assert_eq!(at_agent.session, at_client.session);
-            assert_eq!(at_agent.keys.control, at_client.keys.control);
-            assert_eq!(at_agent.keys.udp.tag(b"x"), at_client.keys.udp.tag(b"x"));
-            let [sends, receives] = [
-                at_agent.keys.stream(Role::Agent),
-                at_client.keys.stream(Role::Client),
-            ];
-            assert_eq!(sends.protection, receives.protection);
-            assert_eq!(sends.sending, receives.receiving);
+            agree(at_agent, at_client);
         }
         Err(_) => assert!(changed),
     }
+}
+
+fn agree(at_agent: Established, at_client: Established) {
+    assert_eq!(at_agent.session, at_client.session);
+    assert_eq!(at_agent.keys.control, at_client.keys.control);
+    assert_eq!(at_agent.keys.udp.tag(b"x"), at_client.keys.udp.tag(b"x"));
+    let [sends, receives] = [
+        at_agent.keys.stream(Role::Agent),
+        at_client.keys.stream(Role::Client),
+    ];
+    assert_eq!(sends.protection, receives.protection);
+    assert_eq!(sends.sending, receives.receiving);
 }

@@ -128,24 +128,28 @@ fn a_watcher_stores_what_the_kernel_counts_and_outlives_agents_kills_and_new_fil
         "{file}"
     );
 
-    // A file with a fault changes nothing; a new one adds a path.
+    takes_new_files(&watcher, &to_ams, &to_fra);
+    watcher.signal("TERM");
+    watcher.wait(LIMIT).expect_code(0);
+    drop(ams);
+    check_runs();
+}
+
+/// A file with a fault changes nothing; a new one adds a path.
+fn takes_new_files(watcher: &Running, to_ams: &str, to_fra: &str) {
     std::fs::write("watch.toml", "here = 7").expect("the file");
     watcher.signal("HUP");
     wait_for(
-        &watcher,
+        watcher,
         "configuration",
         "happened",
         "is refused, and the one before stays",
     );
     wait_for_cells("fra", 2);
-    write(&[("ams", &to_ams), ("other", &to_fra)], "");
+    write(&[("ams", to_ams), ("other", to_fra)], "");
     watcher.signal("HUP");
-    wait_for(&watcher, "configuration", "happened", "was read again: 2 pairs");
+    wait_for(watcher, "configuration", "happened", "was read again: 2 pairs");
     wait_for_cells("other", 2);
-    watcher.signal("TERM");
-    watcher.wait(LIMIT).expect_code(0);
-    drop(ams);
-    check_runs();
 }
 
 /// Two runs ended by themselves, one was killed.

@@ -83,7 +83,10 @@ fn routes_and_the_path_mtu_of_a_watched_path_change_as_the_kernel_makes_them() {
         assert!(!printed.contains(&format!("\"metric\":\"{metric}")), "{printed}");
     }
     watcher.wait(LIMIT).expect_code(0);
+    is_told_by_history_and_evidence();
+}
 
+fn is_told_by_history_and_evidence() {
     let history = ran(0, "watch history --since 1h --db watch.db --json").json();
     let changes = history["pairs"][0]["changes"].as_array().expect("changes");
     let of = |metric: &str| changes.iter().filter(|change| change["metric"] == metric).count();

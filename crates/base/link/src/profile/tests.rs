@@ -61,7 +61,10 @@ fn every_key() {
         seed = 7
         "#,
     );
-    let second = 1_000_000_000;
+    let dark = |from_ms: u64, to_ms: u64| DarkSpan {
+        from_ns: from_ms * 1_000_000,
+        to_ns: to_ms * 1_000_000,
+    };
     let direction = DirectionSpec {
         mtu: Mtu {
             bytes: 1400,
@@ -96,16 +99,7 @@ fn every_key() {
             loss: vec![LossSpec::Bernoulli(0.001)],
             duplicate: 1e-4,
             corrupt: 1e-5,
-            dark: vec![
-                DarkSpan {
-                    from_ns: 3 * second,
-                    to_ns: 4 * second,
-                },
-                DarkSpan {
-                    from_ns: 5 * second,
-                    to_ns: 5 * second + second / 2,
-                },
-            ],
+            dark: vec![dark(3_000, 4_000), dark(5_000, 5_500)],
         }],
     };
     let expected = LinkSpec {

@@ -169,12 +169,11 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
     let shown_name = shown(&name);
     let get = |key: &str| variables.get(key).map(String::as_str);
     let either = |keys: [&'static str; 2]| keys.into_iter().find_map(|key| Some((key, get(key)?)));
-    for key in USED {
-        if get(key).is_some_and(|value| value.contains("{{")) {
-            return Err(format!(
-                "host {shown_name}: {key} is a template, which only Ansible can evaluate: write its value"
-            ));
-        }
+    let is_template = |key: &&&str| get(key).is_some_and(|value| value.contains("{{"));
+    if let Some(key) = USED.iter().find(is_template) {
+        return Err(format!(
+            "host {shown_name}: {key} is a template, which only Ansible can evaluate: write its value"
+        ));
     }
     let word = |key: &'static str, value: &str| {
         plain_word(value).ok_or_else(|| format!("host {shown_name}: invalid {key} '{}'", shown(value)))
@@ -182,22 +181,17 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
     let path = |key: &'static str, value: &str| {
         plain_path(value).ok_or_else(|| format!("host {shown_name}: invalid {key} '{}'", shown(value)))
     };
-    let port = |key: &str, value: &str| match value.parse::<u16>() {
-        Ok(port) if port > 0 => Ok(port),
-        _ => Err(format!(
-            "host {shown_name}: '{}' in {key} is not a port (1 to 65535)",
-            shown(value)
-        )),
+    let port = |key: &str, value: &str| {
+        let number = value.parse::<u16>().ok().filter(|port| *port > 0);
+        number.ok_or_else(|| {
+            format!(
+                "host {shown_name}: '{}' in {key} is not a port (1 to 65535)",
+                shown(value)
+            )
+        })
     };
     let address = word("address", get("ansible_host").unwrap_or(&name))?;
     let (place, coordinates) = place_of(&name, &variables, places)?;
-    let mut ssh_arguments = Vec::new();
-    for key in ["ansible_ssh_common_args", "ansible_ssh_extra_args"] {
-        ssh_arguments.extend(
-            words(get(key).unwrap_or_default())
-                .map_err(|problem| format!("host {shown_name}: {key}: {problem}"))?,
-        );
-    }
     let optional = |what: &'static str, key: &str| -> Result<String, String> {
         get(key).map_or(Ok(String::new()), |value| word(what, value))
     };
@@ -237,10 +231,20 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
             .map(|file| path("path of weir", file))
             .transpose()?,
         ssh_address: address,
-        ssh_arguments,
+        ssh_arguments: ssh_arguments(&variables)
+            .map_err(|problem| format!("host {shown_name}: {problem}"))?,
         groups,
         name,
     })
+}
+
+fn ssh_arguments(variables: &Variables) -> Result<Vec<String>, String> {
+    let mut arguments = Vec::new();
+    for key in ["ansible_ssh_common_args", "ansible_ssh_extra_args"] {
+        let text = variables.get(key).map_or("", String::as_str);
+        arguments.extend(words(text).map_err(|problem| format!("{key}: {problem}"))?);
+    }
+    Ok(arguments)
 }
 
 /// A value that can stand in a command line: no option, and without blanks and quotes.

@@ -197,11 +197,8 @@ fn a_part_of_a_testbed_is_spoken_to_and_ended(host: &Host, executor: &SshExecuto
     )
     .unwrap();
     let (caller, programs) = (executor.caller(), given(&machine(), &program));
-    let (one, two) = (format!("{}-0", executor.folder), format!("{}-1", executor.folder));
-    let made = |id: &str| TestbedFolder::make(host, id, &programs, caller).unwrap();
-    let exists = |place: &TestbedFolder<'_>| Path::new(place.path()).exists();
-
-    let place = made(&one);
+    let id = format!("{}-0", executor.folder);
+    let place = TestbedFolder::make(host, &id, &programs, caller).unwrap();
     fs::create_dir(folder.path().join("title")).unwrap();
     fs::write(folder.path().join("title/a b"), "media").unwrap();
     place.copy(folder.path(), "title", "titles/files").unwrap();
@@ -221,10 +218,17 @@ fn a_part_of_a_testbed_is_spoken_to_and_ended(host: &Host, executor: &SshExecuto
     let mut said = String::new();
     part.output.read_to_string(&mut said).unwrap();
     assert_eq!(said, "testbed part\nhello\n");
-    assert!(
-        part.child.wait().unwrap().success() && !exists(&place),
-        "nothing is left"
-    );
+    assert!(part.child.wait().unwrap().success());
+    assert!(!Path::new(place.path()).exists(), "nothing is left");
+    parts_are_ended_by_identifiers(host, executor, &programs);
+}
+
+#[track_caller]
+fn parts_are_ended_by_identifiers(host: &Host, executor: &SshExecutor<'_>, programs: &Programs) {
+    let caller = executor.caller();
+    let (one, two) = (format!("{}-0", executor.folder), format!("{}-1", executor.folder));
+    let made = |id: &str| TestbedFolder::make(host, id, programs, caller).unwrap();
+    let exists = |place: &TestbedFolder<'_>| Path::new(place.path()).exists();
 
     // One that runs is ended by its identifier alone; one that was killed, and one without a process, leave their folders.
     let (running, killed) = (made(&one), made(&two));

@@ -140,7 +140,11 @@ fn every_key_of_every_discipline() {
             "{text}"
         );
     }
-    // RFC 9332, appendix A.1: the gains follow from the target and the longest round trip.
+}
+
+#[test]
+fn gains_of_dualpi2_follow_from_the_longest_round_trip() {
+    // RFC 9332, appendix A.1, with the default target.
     let DisciplineSpec::DualPi2(spec) = managed("kind = \"dualpi2\", max-rtt = \"30ms\"").discipline else {
         panic!("another discipline")
     };
