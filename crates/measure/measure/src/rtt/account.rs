@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use weir_record::RttPacket;
 use weir_stats::{
-    DurationHistogram, Exchange, Finished, GroupedQuantiles, InterarrivalJitter, Ipdv, OffsetEstimator,
-    Quantiles, Reply, RttTracker,
+    DurationHistogram, Exchange, Finished, Group, GroupedQuantiles, InterarrivalJitter, Ipdv,
+    OffsetEstimator, Quantiles, Reply, RttTracker,
 };
 
 use super::{Probe, ReflectorReport, RttPlan};
@@ -115,6 +115,17 @@ pub struct RttAccount {
     estimator: OffsetEstimator,
     clock: Option<ClockEstimate>,
     next_clock_ns: u64,
+    jitter: InterarrivalJitter,
+    delta_ttl: Option<i32>,
+    answered_bytes: u64,
+    /// None where details are left out. They take a hundred kilobytes.
+    distributions: Option<Box<Distributions>>,
+    finished: Vec<RttPacket>,
+}
+
+/// Of the answered packets, for the summary.
+#[derive(Default)]
+struct Distributions {
     rtt: DurationHistogram,
     network: DurationHistogram,
     application: DurationHistogram,
@@ -122,13 +133,24 @@ pub struct RttAccount {
     reverse: DurationHistogram,
     by_length: GroupedQuantiles,
     by_position: GroupedQuantiles,
-    jitter: InterarrivalJitter,
     ipdv: Ipdv,
-    delta_ttl: Option<i32>,
-    answered_bytes: u64,
-    /// Distributions are kept for the summary, and the drift of the clocks is estimated.
-    has_details: bool,
-    finished: Vec<RttPacket>,
+}
+
+impl Distributions {
+    fn record(&mut self, packet: &RttPacket, rtt: u64) {
+        self.rtt.record(rtt as i64);
+        self.by_length.record(packet.length, rtt as i64);
+        self.by_position.record(packet.position, rtt as i64);
+        self.ipdv.record(packet.sequence, rtt as i64);
+        if let Some(network) = packet.network_rtt_ns {
+            self.network.record(network as i64);
+            self.application.record(rtt as i64 - network as i64);
+        }
+        if let (Some(forward), Some(reverse)) = (packet.owd_forward_ns, packet.owd_reverse_ns) {
+            self.forward.record(forward);
+            self.reverse.record(reverse);
+        }
+    }
 }
 
 impl RttAccount {
@@ -143,25 +165,17 @@ impl RttAccount {
             estimator: estimator(),
             clock: None,
             next_clock_ns: 0,
-            rtt: DurationHistogram::new(),
-            network: DurationHistogram::new(),
-            application: DurationHistogram::new(),
-            forward: DurationHistogram::new(),
-            reverse: DurationHistogram::new(),
-            by_length: GroupedQuantiles::new(),
-            by_position: GroupedQuantiles::new(),
             jitter: InterarrivalJitter::new(),
-            ipdv: Ipdv::new(),
             delta_ttl: None,
             answered_bytes: 0,
-            has_details: true,
+            distributions: Some(Box::default()),
             finished: Vec::new(),
         }
     }
 
     /// Keeps no distributions: those of the summary will be empty. One-way delays will not be corrected for drift.
     pub fn leave_out_details(&mut self) {
-        self.has_details = false;
+        self.distributions = None;
     }
 
     /// A packet left at monotonic `now_ns`.
@@ -212,9 +226,9 @@ impl RttAccount {
     }
 
     fn estimate_clock(&mut self, unix_ns: u64) {
-        let offset = match self.has_details {
-            true => self.estimator.estimate(unix_ns),
-            false => self.estimator.offset(),
+        let offset = match self.distributions {
+            Some(_) => self.estimator.estimate(unix_ns),
+            None => self.estimator.offset(),
         };
         self.clock = offset.map(ClockEstimate::from);
     }
@@ -285,8 +299,8 @@ impl RttAccount {
             let reverse = came.wrapping_sub(times.reflector_sent) as i64 + clock.offset_ns;
             (packet.owd_forward_ns, packet.owd_reverse_ns) = (Some(forward), Some(reverse));
         }
-        if self.has_details {
-            self.record(packet, rtt);
+        if let Some(distributions) = &mut self.distributions {
+            distributions.record(packet, rtt);
         }
         if let Some(ttl) = times.ttl {
             packet.delta_ttl = Some(i32::from(self.plan.ttl) - i32::from(ttl));
@@ -294,38 +308,25 @@ impl RttAccount {
         }
     }
 
-    /// Adds an answered packet to the distributions.
-    fn record(&mut self, packet: &RttPacket, rtt: u64) {
-        self.rtt.record(rtt as i64);
-        self.by_length.record(packet.length, rtt as i64);
-        self.by_position.record(packet.position, rtt as i64);
-        self.ipdv.record(packet.sequence, rtt as i64);
-        if let Some(network) = packet.network_rtt_ns {
-            self.network.record(network as i64);
-            self.application.record(rtt as i64 - network as i64);
-        }
-        if let (Some(forward), Some(reverse)) = (packet.owd_forward_ns, packet.owd_reverse_ns) {
-            self.forward.record(forward);
-            self.reverse.record(reverse);
-        }
-    }
-
     /// The summary; `reflector` tells loss there from loss back.
     pub fn summary(&self, reflector: Option<&ReflectorReport>, hardware: bool) -> RttSummary {
         let totals = self.tracker.totals();
-        let group = |groups: &GroupedQuantiles| {
-            groups
-                .groups()
-                .map(|group| GroupRow {
-                    low: group.low,
-                    high: group.high,
-                    count: group.durations.count(),
-                    p90_ns: group.durations.quantile(0.9).unwrap_or(0),
-                })
-                .collect()
+        let kept = self.distributions.as_deref();
+        let quantiles = |of: fn(&Distributions) -> &DurationHistogram| {
+            kept.map_or(Quantiles::default(), |kept| of(kept).quantiles())
         };
-        let ipdv = self.ipdv.summary().unwrap_or_default();
-        let timestamps = match (hardware, self.network.count()) {
+        let groups = |of: fn(&Distributions) -> &GroupedQuantiles| {
+            let row = |group: Group<'_>| GroupRow {
+                low: group.low,
+                high: group.high,
+                count: group.durations.count(),
+                p90_ns: group.durations.quantile(0.9).unwrap_or(0),
+            };
+            kept.map_or(Vec::new(), |kept| of(kept).groups().map(row).collect())
+        };
+        let ipdv = kept.and_then(|kept| kept.ipdv.summary()).unwrap_or_default();
+        let network_rtt = quantiles(|kept| &kept.network);
+        let timestamps = match (hardware, network_rtt.count) {
             (_, 0) => "none",
             (true, _) => "hardware",
             (false, _) => "kernel",
@@ -344,17 +345,17 @@ impl RttAccount {
             lost_forward,
             lost_reverse: lost_forward.map(|forward| totals.lost - forward),
             reflector: reflector.cloned(),
-            rtt: self.rtt.quantiles(),
-            network_rtt: self.network.quantiles(),
-            application: self.application.quantiles(),
-            owd_forward: self.forward.quantiles(),
-            owd_reverse: self.reverse.quantiles(),
+            rtt: quantiles(|kept| &kept.rtt),
+            network_rtt,
+            application: quantiles(|kept| &kept.application),
+            owd_forward: quantiles(|kept| &kept.forward),
+            owd_reverse: quantiles(|kept| &kept.reverse),
             clock: self.clock,
             jitter_ns: self.jitter.jitter_ns(),
             ipdv_mean_ns: ipdv.mean_abs_ns,
             ipdv_p99_ns: ipdv.p99_ns,
-            by_length: group(&self.by_length),
-            by_position: group(&self.by_position),
+            by_length: groups(|kept| &kept.by_length),
+            by_position: groups(|kept| &kept.by_position),
             delta_ttl: self.delta_ttl,
             timestamps: timestamps.to_owned(),
         }

@@ -193,7 +193,7 @@ impl<'a> Prober<'a> {
             self.shared.account().leave_out_details();
         }
         let (host_records, host_inbox) = channel();
-        let taking = Taking::new(self.shared.clone(), sink.patience_ns())?;
+        let taking = Taking::new(self.shared.clone(), sink.patience_ns(), self.plan.length.to)?;
         let watch = sink
             .wants_host_counters()
             .then(|| HostWatch::start(Side::Local, self.interface.clone(), host_records))
@@ -338,14 +338,15 @@ struct Taking {
 }
 
 impl Taking {
-    fn new(shared: Arc<Shared>, patience_ns: u64) -> Result<Self, NetError> {
+    /// Replies are as long as requests, `longest` bytes at most.
+    fn new(shared: Arc<Shared>, patience_ns: u64, longest: u32) -> Result<Self, NetError> {
         let wait = |error| NetError::io("wait for", shared.socket.local(), error);
         let waiter = Waiter::new().map_err(wait)?;
         waiter.add(shared.socket.as_raw_fd(), 0).map_err(wait)?;
         Ok(Taking {
             waiter,
             patience_ms: (patience_ns / 1_000_000) as u32,
-            buffer: vec![0xff; 65_536],
+            buffer: vec![0xff; longest as usize],
             transmit: vec![(u64::MAX, 0, false); shared.sent_at.len()],
             transmit_extender: SequenceExtender::new(0),
             shared,

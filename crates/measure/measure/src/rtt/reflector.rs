@@ -128,7 +128,8 @@ struct Reflecting {
 
 impl Reflecting {
     fn run(mut self, socket: &UdpSocket, stop: &Stop) -> ReflectorReport {
-        let mut buffer = vec![0; 65_536];
+        // A packet that is too long fills it.
+        let mut buffer = vec![0; self.bounds.max_length as usize + 1];
         while !stop.is_set() {
             // An error here is an ICMP answer to an earlier reply; the client's own count shows the loss.
             let Ok(Some((length, source, told))) = socket.receive_blocking(&mut buffer) else {
