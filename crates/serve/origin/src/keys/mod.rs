@@ -55,6 +55,7 @@ pub struct Keys {
     kept: MemoryCache<ObjectPath, (Arc<TitleKey>, Instant)>,
     asks: Flights<ObjectPath, WrittenResult>,
     kept_sources: MemoryCache<[u8; 16], (ContentKey, Instant)>,
+    source_asks: Flights<[u8; 16], WrittenResult>,
     /// Of titles whose media are clear.
     no_sources: Arc<SourceKeys>,
 }
@@ -76,6 +77,7 @@ impl Keys {
             kept: MemoryCache::new(MEMORY),
             asks: Flights::default(),
             kept_sources: MemoryCache::new(MEMORY),
+            source_asks: Flights::default(),
             no_sources: Arc::default(),
         })
     }
@@ -158,23 +160,26 @@ impl Keys {
         {
             return Ok(key);
         }
-        let Some(server) = &self.server else {
-            let title = title.clone();
-            return Err(KeyError::NoSourceKey { title, key_id });
+        let asked = title.clone();
+        let Some(server) = self.server.clone() else {
+            return Err(KeyError::NoSourceKey { title: asked, key_id });
         };
         let known = WrittenKey {
             scheme: Some(Scheme::Cenc.name().to_owned()),
             key_id: Some(key_id.hex()),
             ..WrittenKey::default()
         };
-        let told = server.ask(&known, title).await?.key.unwrap_or_default();
-        let key = hex_16(&told).map_err(|error| KeyError::Wrong {
+        let begin = || async move { server.ask(&known, &asked).await.map(Arc::new) };
+        let (told, is_first) = self.source_asks.join(key_id.0, begin).await;
+        let key = hex_16(told?.key.as_deref().unwrap_or_default()).map_err(|error| KeyError::Wrong {
             title: title.clone(),
             why: error.to_string(),
         })?;
         let key = ContentKey::new(key);
-        self.kept_sources
-            .insert(key_id.0, (key.clone(), Instant::now()), BYTES);
+        if is_first {
+            self.kept_sources
+                .insert(key_id.0, (key.clone(), Instant::now()), BYTES);
+        }
         Ok(key)
     }
 

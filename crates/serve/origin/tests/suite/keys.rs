@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::misbehaving::{Act, Misbehaving, status};
+use crate::misbehaving::{Act, Misbehaving, said, status};
 use crate::protected::{KEY, KEY_ID, films, get, rule, text, with_keys, write_slices};
 use crate::served::{Served, config, run};
 use tempfile::TempDir;
@@ -97,11 +97,6 @@ fn a_key_server_that_hangs_is_not_waited_for_forever() {
     let served = Served::start(&with_keys(films.path(), "", Some(server.url()), false));
     let (status, body) = served.get("/sita/manifest.mpd");
     assert_eq!(status, 503, "{}", text(body));
-}
-
-fn said(json: &str) -> Vec<Act> {
-    let head = format!("HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n", json.len());
-    vec![Act::Send((head + json).into_bytes())]
 }
 
 #[test]

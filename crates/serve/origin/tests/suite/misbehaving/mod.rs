@@ -211,6 +211,12 @@ fn read_request(reader: &mut impl BufRead, seen: &Seen) -> Option<Asked> {
     Some(asked)
 }
 
+/// An answer with this JSON.
+pub fn said(json: &str) -> Vec<Act> {
+    let head = format!("HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n", json.len());
+    vec![Act::Send((head + json).into_bytes())]
+}
+
 /// A status with a short body.
 pub fn status(code: u16) -> Vec<Act> {
     vec![Act::Send(
