@@ -89,13 +89,14 @@ look_for() {
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
         # xmllint checks MPDs against a grammar.
         need_command xmllint libxml2-utils
-        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and the servers in front of the origin (8 MB) with
+        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and the servers in front of the origin (12 MB) with
         # the configurations of deploy/. The counters of weir load are compared with nginx's log.
         need_command curl curl
         need_command openssl openssl
         need_command nginx nginx
         need_command apache2 apache2-bin
         need_command varnishd varnish
+        need_command haproxy haproxy
         need_python_module yaml python3-yaml
         # A second reader of OpenMetrics.
         need_python_module prometheus_client python3-prometheus-client

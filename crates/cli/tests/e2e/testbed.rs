@@ -44,6 +44,26 @@ fn by_locust() -> String {
     text.replace(viewers, &sink)
 }
 
+/// Two origins behind a balancer, one of them behind a cache.
+fn balanced() -> String {
+    let origin = |name: &str, storage: &str, input: &str| {
+        format!(
+            "[[task]]\nname = '{name}'\nfunction = 'origin'\nparameters = {{ configuration = 'C' }}\n\
+             [[connection]]\nfrom = '{storage}'\nto = '{name}'\n[[connection]]\nfrom = '{name}'\nto = 'middle.{input}'\n"
+        )
+    };
+    format!(
+        "name = 'balanced'\ndescription = 'two origins behind HAProxy'\n\
+         [[task]]\nname = 'storage'\nfunction = 'weir-source'\nparameters = {{ {TITLE}, dref = true }}\n{}{}\
+         [[task]]\nname = 'kept'\nfunction = 'varnish'\n[[connection]]\nfrom = 'storage'\nto = 'kept'\n\
+         [[task]]\nname = 'middle'\nfunction = 'balancer'\nvcpu = 1\n\
+         [[task]]\nname = 'viewers'\nfunction = 'weir-sink'\nparameters = {{ viewers = 2, for = '2s' }}\n\
+         [[connection]]\nfrom = 'middle'\nto = 'viewers'\n",
+        origin("one", "storage", "in"),
+        origin("two", "kept", "in2")
+    )
+}
+
 fn task<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let tasks = summary["tasks"].as_array().expect("tasks");
     tasks.iter().find(|task| task["task"] == name).expect(name)
@@ -62,15 +82,18 @@ fn assert_close(what: &str, counted: u64, received: u64) {
 
 #[track_caller]
 fn what_the_kernel_counts_is_what_clients_receive() {
-    let names = ["origin", "packaged", "locust"];
-    for (name, workflow) in names.iter().zip([origin(), packaged("2s"), by_locust()]) {
+    let names = ["origin", "packaged", "locust", "balanced"];
+    for (name, workflow) in names
+        .iter()
+        .zip([origin(), packaged("2s"), by_locust(), balanced()])
+    {
         std::fs::write(format!("{name}.toml"), workflow).expect("a file");
         let checked = ran(0, &format!("testbed check {name}.toml --json")).json();
         assert_documented(name, &validator("testbed-check"), &checked);
     }
     let summaries = ran(
         0,
-        "testbed run origin.toml packaged.toml locust.toml -o page.md --db weir.db --json -q",
+        "testbed run origin.toml packaged.toml locust.toml balanced.toml -o page.md --db weir.db --json -q",
     )
     .json_lines();
     assert_eq!(summaries.len(), names.len());
@@ -90,6 +113,16 @@ fn what_the_kernel_counts_is_what_clients_receive() {
         );
         assert_ne!(task(summary, "middle")["cores"], viewers["cores"]);
     }
+    let given = ["one", "two"].map(|name| count(&task(&summaries[3], name)["out"]["payload_bytes"]));
+    assert_close(
+        "a balancer's servers",
+        given[0] + given[1],
+        count(&task(&summaries[3], "middle")["in"]["payload_bytes"]),
+    );
+    assert!(given.iter().all(|one| one * 4 > given[0] + given[1]), "{given:?}");
+    let kept = &task(&summaries[3], "kept")["cache"];
+    let requests = ["hits", "misses", "passed"].map(|way| count(&kept[way]));
+    assert!(requests.iter().all(|requests| *requests > 0), "{kept}");
     let page = std::fs::read_to_string("page.md").expect("the page");
     assert!(
         names.iter().all(|name| page.contains(&format!("| {name} |"))),

@@ -1,4 +1,4 @@
-//! The log of a cache, whose lines begin with what nginx calls `$upstream_cache_status`. It must not know what is kept.
+//! The log of a cache, whose lines begin with what nginx calls `$upstream_cache_status`, or Varnish `handling`. It must not know what is kept.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -29,9 +29,9 @@ fn count(mut log: impl BufRead) -> Option<CacheCounts> {
     let mut line = Vec::new();
     while (&mut log).take(MOST_LINE).read_until(b'\n', &mut line).ok()? > 0 {
         match line.split(|byte| *byte == b' ').next() {
-            Some(b"HIT" | b"STALE" | b"UPDATING" | b"REVALIDATED") => counts.hits += 1,
-            Some(b"MISS" | b"EXPIRED" | b"BYPASS") => counts.misses += 1,
-            Some(b"-") => counts.passed += 1,
+            Some(b"hit" | b"HIT" | b"STALE" | b"UPDATING" | b"REVALIDATED") => counts.hits += 1,
+            Some(b"miss" | b"MISS" | b"EXPIRED" | b"BYPASS") => counts.misses += 1,
+            Some(b"pass" | b"-") => counts.passed += 1,
             _ => {}
         }
         line.clear();
@@ -45,12 +45,11 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_the_first_word() {
-        let log =
-            "HIT 206 70 bytes=0-69 /a.ism\nMISS 200 9 - /b\n- 206 9 - /c\nEXPIRED 200 9 - /a\nnonsense\n";
+        let log = "HIT 206 70 bytes=0-69 /a.ism\nMISS 200 9 - /b\n- 206 9 - /c\nEXPIRED 200 9 - /a\nnonsense\nhit 200\nmiss 200\npass 206\n";
         let counts = CacheCounts {
-            hits: 1,
-            misses: 2,
-            passed: 1,
+            hits: 2,
+            misses: 3,
+            passed: 2,
         };
         assert_eq!(count(log.as_bytes()), Some(counts));
     }

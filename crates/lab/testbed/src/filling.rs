@@ -46,8 +46,9 @@ impl Filling<'_> {
         let task = &self.workflow.tasks[index];
         let mut values = task.parameters.clone();
         for (number, connection) in self.workflow.inputs(index) {
-            let url = format!("http://{}", authority(number));
-            values.insert(format!("upstream.{}", connection.input), url);
+            let (port, authority) = (&connection.input, authority(number));
+            values.insert(format!("upstream.{port}"), format!("http://{authority}"));
+            values.insert(format!("upstream-authority.{port}"), authority);
         }
         let first = self.workflow.first_input(index);
         if let Some((number, _)) = first {

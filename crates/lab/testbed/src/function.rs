@@ -20,11 +20,13 @@ pub(crate) const AGREED: &str = "yes-really-load-this-host";
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The built-in documents.
-const BUILT_IN: [&str; 9] = [
+const BUILT_IN: [&str; 11] = [
     include_str!("functions/weir-source.toml"),
     include_str!("functions/cache.toml"),
+    include_str!("functions/varnish.toml"),
     include_str!("functions/origin.toml"),
     include_str!("functions/nginx-packaged.toml"),
+    include_str!("functions/balancer.toml"),
     include_str!("functions/edge.toml"),
     include_str!("functions/address.toml"),
     include_str!("functions/weir-sink.toml"),
@@ -70,7 +72,7 @@ pub struct Function {
     /// Its own metrics, for a cross-check.
     #[serde(default)]
     pub metrics: Option<OwnMetrics>,
-    /// A log in its folder whose lines begin with nginx's `$upstream_cache_status`.
+    /// A log in its folder whose lines begin with nginx's `$upstream_cache_status` or Varnish's `%{Varnish:handling}x`.
     #[serde(default)]
     pub cache_log: Option<String>,
     /// Parameters by name.
@@ -222,7 +224,9 @@ impl Function {
     }
 
     fn fills(&self, name: &str) -> bool {
-        let port = name.strip_prefix("upstream.");
+        let port = ["upstream.", "upstream-authority."]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix));
         PLACEHOLDERS.contains(&name)
             || self.parameters.contains_key(name)
             || port.is_some_and(|port| self.all_inputs().any(|input| input == port))
@@ -234,7 +238,7 @@ impl Function {
     }
 }
 
-/// Placeholders besides parameters and `upstream.PORT`.
+/// Placeholders besides parameters, `upstream.PORT` and `upstream-authority.PORT`.
 const PLACEHOLDERS: [&str; 9] = [
     "port",
     "dir",
@@ -279,6 +283,15 @@ pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     }
     filled.push_str(rest);
     filled
+}
+
+/// Fills the text of a file. A line with a placeholder that has no value, as one of an open input port, is left out.
+pub fn fill_file(text: &str, values: &BTreeMap<String, String>) -> String {
+    let has_all = |line: &&str| placeholders(line).all(|name| values.contains_key(name));
+    text.split_inclusive('\n')
+        .filter(has_all)
+        .map(|line| fill(line, values))
+        .collect()
 }
 
 /// Fills the words of a command. A word that is one placeholder becomes its value's words, of which there may be none; of other
@@ -381,6 +394,18 @@ mod tests {
         let values = values(&[("port", "80"), ("x", "{port}")]);
         let text = "server { listen {port}; } ${port} {x} {";
         assert_eq!(fill(text, &values), "server { listen 80; } $80 {port} {");
+    }
+
+    #[test]
+    fn lines_of_open_input_ports_are_left_out_of_files() {
+        let values = values(&[
+            ("upstream-authority.in", "10.0.0.1:80"),
+            ("port", "80"),
+            ("more", ""),
+        ]);
+        let text =
+            "bind :{port} {more}\nserver a {upstream-authority.in}\nserver b {upstream-authority.in2}\nend {";
+        assert_eq!(fill_file(text, &values), "bind :80 \nserver a 10.0.0.1:80\nend {");
     }
 
     #[test]

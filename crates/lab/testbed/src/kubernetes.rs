@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::TestbedError;
 use crate::filling::{Filling, Own, Served};
-use crate::function::{ADDRESS, PORT, Ready, fill, fill_command};
+use crate::function::{ADDRESS, PORT, Ready, fill_command, fill_file};
 use crate::workflow::{Task, Workflow};
 
 /// Where titles are in a container.
@@ -143,7 +143,7 @@ impl Object<'_> {
         if !self.task.function.files.is_empty() {
             let files = self.task.function.files.iter();
             let data: BTreeMap<&str, String> = files
-                .map(|file| (file.name.as_str(), fill(&file.text, &self.values)))
+                .map(|file| (file.name.as_str(), fill_file(&file.text, &self.values)))
                 .collect();
             items.push(
                 json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": self.metadata(), "data": data }),

@@ -17,7 +17,7 @@ use weir_net::process;
 use crate::cache_log;
 use crate::error::TestbedError;
 use crate::filling::{Filling, Own};
-use crate::function::{ADDRESS, AGREED, PORT, Ready, fill, fill_command, read_file};
+use crate::function::{ADDRESS, AGREED, PORT, Ready, fill_command, fill_file, read_file};
 use crate::host::{Ending, Host, Output, Started};
 use crate::measured::Sample;
 use crate::network::{Joint, add_namespace, new_namespace};
@@ -110,7 +110,8 @@ impl LocalHost {
         std::fs::create_dir_all(&folder).map_err(TestbedError::file("create the folder", &folder))?;
         for file in &task.function.files {
             let path = folder.join(&file.name);
-            std::fs::write(&path, fill(&file.text, &values)).map_err(TestbedError::file("write", &path))?;
+            std::fs::write(&path, fill_file(&file.text, &values))
+                .map_err(TestbedError::file("write", &path))?;
         }
         let log = self.registry.log(&self.part.name, &task.name)?;
         let open = |path: &Path| File::create(path).map_err(TestbedError::file("create", path));

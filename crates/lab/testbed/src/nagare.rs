@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::document::{Hardware, Parameter, Requirement};
 use crate::error::TestbedError;
 use crate::filling::{Filling, Own};
-use crate::function::{ADDRESS, Function, PORT, fill, fill_command};
+use crate::function::{ADDRESS, Function, PORT, fill_command, fill_file};
 use crate::kubernetes::{Cluster, LONGEST_LABEL, WORK, left_out, names_of, object_names, resources, storage};
 use crate::short::general;
 use crate::workflow::{Connection, Task, Workflow};
@@ -240,7 +240,7 @@ impl Export<'_> {
             .files
             .iter()
             .map(|file| {
-                let text = json!({ "path": format!("{WORK}/{}", file.name), "content": fill(&file.text, values) });
+                let text = json!({ "path": format!("{WORK}/{}", file.name), "content": fill_file(&file.text, values) });
                 json!({ "name": file.name, "action": "task-shim.engine.nagare.media/file", "config": filled(&text) })
             })
             .collect();
