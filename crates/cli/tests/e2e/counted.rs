@@ -267,9 +267,11 @@ fn limits_of_bytes_and_of_a_socket_buffer(target: &str) {
         "flows {target} --rate 400Mbit/s --length 1400 --flows 2 --for 1s --receive-buffer 8kB --no-gso --no-gro --json"
     );
     let forward = &ran(0, &overflow).json()["forward"];
-    let (lost, attribution) = (count(&forward["lost"]), &forward["attribution"]);
-    assert!(lost > 100, "a buffer of 8 kB cannot hold a burst: {forward}");
-    assert_eq!(sum(&forward["per_flow"], "socket_drops"), lost, "{forward}");
-    assert_eq!(count(&attribution["socket"]), lost);
+    // Of a host that stood still, two sockets are read one after the other: packets of the second come late, and were not dropped.
+    let dropped = count(&forward["lost"]) - count(&forward["late"]);
+    let attribution = &forward["attribution"];
+    assert!(dropped > 100, "a buffer of 8 kB cannot hold a burst: {forward}");
+    assert_eq!(sum(&forward["per_flow"], "socket_drops"), dropped, "{forward}");
+    assert_eq!(count(&attribution["socket"]), dropped, "{forward}");
     assert_eq!(attribution["estimated"], false);
 }
