@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 pub mod affinity;
+pub mod allocator;
 mod ancillary;
 pub mod bounded_file;
 mod calls;

@@ -6,8 +6,8 @@ use crate::args::{AgentArgs, GlobalOptions};
 use serde_json::json;
 use weir_measure::agent::{Agent, AgentConfig};
 use weir_measure::{Limits, MeasureError, Stop};
-use weir_net::bounded_file;
 use weir_net::host::HostFacts;
+use weir_net::{allocator, bounded_file};
 use weir_units::Rate;
 
 use super::output::{print, say};
@@ -45,6 +45,7 @@ pub fn run(args: &AgentArgs, global: &GlobalOptions, stop: Stop) -> Result<(), F
         stamp_port: args.stamp_port,
         stamp_key,
     };
+    allocator::share_arenas();
     let agent = Agent::bind(config, stop)?;
     // Asked before the first session, which then does not wait for it.
     weir_net::cloud::this_host();

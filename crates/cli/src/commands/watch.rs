@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_measure::Stop;
-use weir_net::bounded_file;
+use weir_net::{allocator, bounded_file};
 use weir_results::Store;
 use weir_ui::{self as ui, Limits, Server};
 use weir_units::format_utc;
@@ -43,6 +43,7 @@ fn watch(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fa
     if !global.quiet {
         say(&tables::watch_start(&plan));
     }
+    allocator::share_arenas();
     let reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGHUP, reload.clone())
         .map_err(|error| Failure::environment(format!("cannot handle signals: {error}")))?;
