@@ -126,21 +126,29 @@ export async function unfold(page, selector) {
   await drawn(page);
 }
 
-/** Charts that are shown, are not honestly empty, and have no mark, line or area with a size. */
-export async function emptyCharts(page) {
-  return page.$$eval("figure[data-chart]", (figures) =>
-    figures
-      .filter((figure) => figure.clientWidth > 0 && !figure.dataset.empty)
-      .filter((figure) => {
-        const shapes = figure.querySelectorAll(
-          "[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]",
-        );
-        return ![...shapes].some((shape) => {
-          const box = shape.getBBox();
-          return box.width > 0 || box.height > 0;
-        });
-      })
-      .map((figure) => figure.dataset.chart),
+/**
+ * Charts that are shown, are not honestly empty, and have no mark, line or area with a size. The chart `emptied` loses its
+ * shapes just before: later, a new size of its box would draw it anew.
+ */
+export async function emptyCharts(page, emptied) {
+  return page.$$eval(
+    "figure[data-chart]",
+    (figures, emptied) => {
+      for (const shape of document.querySelectorAll(`figure[data-chart="${emptied}"] [data-layer] *`)) shape.remove();
+      return figures
+        .filter((figure) => figure.clientWidth > 0 && !figure.dataset.empty)
+        .filter((figure) => {
+          const shapes = figure.querySelectorAll(
+            "[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]",
+          );
+          return ![...shapes].some((shape) => {
+            const box = shape.getBBox();
+            return box.width > 0 || box.height > 0;
+          });
+        })
+        .map((figure) => figure.dataset.chart);
+    },
+    emptied,
   );
 }
 
