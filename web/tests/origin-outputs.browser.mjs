@@ -301,23 +301,26 @@ for (const title of ["demo", "cbcs"])
       prepare: (page) => page.on("request", (request) => asked.push(new URL(request.url()).pathname)),
     });
     await page.addScriptTag({ url: "/.page/shaka.js" });
-    const reached = await page.evaluate(async (manifest) => {
-      const element = document.createElement("video");
-      element.muted = true;
-      document.body.append(element);
-      const player = new shaka.Player();
-      await player.attach(element);
-      await player.load(manifest);
-      await element.play();
-      player.trickPlay(4);
-      await new Promise((done, fail) => {
-        element.addEventListener("timeupdate", () => element.currentTime > 6 && done());
-        setTimeout(() => fail(new Error(`it stands at ${element.currentTime}`)), 30_000);
-      });
-      const at = element.currentTime;
-      await player.destroy();
-      return at;
-    }, `${url}${title}/master.m3u8`);
+    const reached = await page
+      .evaluate(async (manifest) => {
+        const element = document.createElement("video");
+        element.muted = true;
+        document.body.append(element);
+        const player = new shaka.Player();
+        await player.attach(element);
+        await player.load(manifest);
+        await element.play();
+        player.trickPlay(4);
+        await new Promise((done, fail) => {
+          element.addEventListener("timeupdate", () => element.currentTime > 6 && done());
+          const state = () => JSON.stringify([element.readyState, element.playbackRate, player.getBufferedInfo()]);
+          setTimeout(() => fail(new Error(`it stands at ${element.currentTime}: ${state()}`)), 30_000);
+        });
+        const at = element.currentTime;
+        await player.destroy();
+        return at;
+      }, `${url}${title}/master.m3u8`)
+      .catch((error) => assert.fail(`${error}; it asked for ${asked.slice(-9)}`));
     assert.ok(reached > 6);
     assert.ok(
       asked.some((path) => path.endsWith("/iframes.m3u8")),
