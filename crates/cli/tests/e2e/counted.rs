@@ -267,7 +267,7 @@ fn limits_of_bytes_and_of_a_socket_buffer(target: &str) {
         "flows {target} --rate 400Mbit/s --length 1400 --flows 2 --for 1s --receive-buffer 8kB --no-gso --no-gro --json"
     );
     let forward = &ran(0, &overflow).json()["forward"];
-    // Of a host that stood still, two sockets are read one after the other: packets of the second come late, and were not dropped.
+    // A host that stood still reads two sockets one after the other: packets of the second come late, and were not dropped.
     let dropped = count(&forward["lost"]) - count(&forward["late"]);
     let attribution = &forward["attribution"];
     assert!(dropped > 100, "a buffer of 8 kB cannot hold a burst: {forward}");

@@ -1,4 +1,5 @@
-//! The log of a cache, whose lines begin with what nginx calls `$upstream_cache_status`, or Varnish `handling`. It must not know what is kept.
+//! The log of a cache, whose lines begin with what nginx calls `$upstream_cache_status`, or Varnish `handling`. It must not know
+//! what is kept.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

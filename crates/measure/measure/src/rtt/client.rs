@@ -338,7 +338,7 @@ struct Taking {
 }
 
 impl Taking {
-    /// Replies are as long as requests, `longest` bytes at most.
+    /// Replies are as long as requests, `longest` bytes at most; one that is too long fills the buffer.
     fn new(shared: Arc<Shared>, patience_ns: u64, longest: u32) -> Result<Self, NetError> {
         let wait = |error| NetError::io("wait for", shared.socket.local(), error);
         let waiter = Waiter::new().map_err(wait)?;
@@ -346,7 +346,7 @@ impl Taking {
         Ok(Taking {
             waiter,
             patience_ms: (patience_ns / 1_000_000) as u32,
-            buffer: vec![0xff; longest as usize],
+            buffer: vec![0xff; longest as usize + 1],
             transmit: vec![(u64::MAX, 0, false); shared.sent_at.len()],
             transmit_extender: SequenceExtender::new(0),
             shared,
