@@ -1,7 +1,6 @@
 // The page that `weir watch` serves itself, over paths that it measures meanwhile, on a screen of 400 pixels.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -15,31 +14,14 @@ let agent = null;
 let watcher = null;
 let url = null;
 
-const freePort = () =>
-  new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
-
 before(async () => {
   await start();
   agent = await loopbackAgent();
   const host = (name) => `[[host]]\nname = "${name}"\naddress = "${agent.address}"\nzone = "west"\n`;
   const rtt = '[rtt]\ninterval = "100ms"\nwindow = 2\n';
   writeFileSync(join(folder, "watch.toml"), `here = "lon"\n[[host]]\nname = "lon"\n${host("ams")}${host("par")}${rtt}`);
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}/`;
-  watcher = await background([
-    "watch",
-    join(folder, "watch.toml"),
-    "--db",
-    database,
-    "--page",
-    `127.0.0.1:${port}`,
-    "-q",
-  ]);
+  watcher = await background(["watch", join(folder, "watch.toml"), "--db", database, "--page", "127.0.0.1:0"]);
+  url = await watcher.told(/page at (.*)#\/watch\n/);
   for (let attempt = 0; ; attempt++) {
     const asked = await fetch(`${url}api/v1/watch?over=600`).then(
       (answer) => answer.json(),

@@ -72,24 +72,29 @@ export async function run(program, args, { status = 0, limit = 90_000, ...option
 
 export const weir = (args, options) => run(WEIR, args, options);
 
-/** Starts weir and waits for its first line on standard output. */
+/** Starts weir; `firstLine` waits for its first line on standard output, `told` for a match on standard error. */
 export async function background(args, options) {
   const { child, said, ended } = start(WEIR, args, options);
   const stop = (signal = "SIGINT") => {
     child.kill(signal);
     return ended;
   };
-  const firstLine = () =>
+  const matched = (stream, pattern) =>
     new Promise((done, fail) => {
       const look = () => {
-        const end = said.stdout.indexOf("\n");
-        if (end >= 0) done(said.stdout.slice(0, end));
+        const match = said[stream].match(pattern);
+        if (match) done(match[1]);
       };
-      child.stdout.on("data", look);
-      ended.then(() => fail(new Error(`weir ${args.join(" ")} ended before it said anything: ${said.stderr}`)), fail);
+      child[stream].on("data", look);
+      ended.then(
+        () => fail(new Error(`weir ${args.join(" ")} ended and did not say ${pattern}: ${said.stderr}`)),
+        fail,
+      );
       look();
     });
-  return { stop, ended, firstLine };
+  const firstLine = () => matched("stdout", /^(.*)\n/);
+  const told = (pattern) => matched("stderr", pattern);
+  return { stop, ended, firstLine, told };
 }
 
 const PYTHON = `

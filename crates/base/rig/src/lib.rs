@@ -17,6 +17,7 @@ pub mod locust;
 mod nginx;
 mod noise;
 pub mod origin;
+mod port;
 mod process;
 mod relay;
 mod report_file;
@@ -35,6 +36,7 @@ pub use link::{
 };
 pub use nginx::nginx;
 pub use noise::Noise;
+pub use port::OwnPort;
 pub use process::{
     Finished, Running, binary, engine, ran, run, run_within, started, wait_until, weir, weir_line,
 };

@@ -156,7 +156,10 @@ fn hls_with_a_discontinuity() {
     std::fs::write(folder.path().join("list.m3u8"), joined("")).unwrap();
     for how in [Play::Loop, Play::RealTime] {
         let nginx = Nginx::start(folder.path(), "", "");
-        let summary = play(&eight(&format!("http://127.0.0.1:{}/list.m3u8", nginx.port), how));
+        let summary = play(&eight(
+            &format!("http://127.0.0.1:{}/list.m3u8", nginx.port.number),
+            how,
+        ));
         let again = nginx
             .log()
             .iter()

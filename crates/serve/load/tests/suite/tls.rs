@@ -41,7 +41,7 @@ fn nothing_but(summary: &LoadSummary, cause: &str) {
 /// Eight viewers of what it serves over TLS.
 fn secured(nginx: &Nginx, trust: Trust) -> Config {
     let mut config = eight(
-        &format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port),
+        &format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port.number),
         Play::Manifest,
     );
     config.trust = trust;

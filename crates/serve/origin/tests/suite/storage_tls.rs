@@ -1,7 +1,7 @@
 //! Storage over TLS whose certificate a private authority has signed: nginx, as a plain server and as a bucket.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -9,6 +9,7 @@ use crate::misbehaving::object;
 use crate::served::{Served, config, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Access, Config, S3Style, Server};
+use weir_rig::OwnPort;
 
 const LENGTH: usize = 300_000;
 
@@ -44,7 +45,7 @@ fn certificates() -> TempDir {
 /// Nginx with `films/a.mp4`.
 struct Nginx {
     process: Child,
-    port: u16,
+    port: OwnPort,
     folder: TempDir,
 }
 
@@ -53,9 +54,7 @@ impl Nginx {
         let folder = certificates();
         fs::create_dir(folder.path().join("films")).unwrap();
         fs::write(folder.path().join("films/a.mp4"), object(LENGTH)).unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = OwnPort::take();
         let at = folder.path().display();
         let user = if rustix::process::getuid().is_root() {
             "user root;"
@@ -66,8 +65,9 @@ impl Nginx {
             "{user} daemon off; master_process off; pid {at}/pid; error_log {at}/error.log; events {{}}\n\
              http {{ access_log off; client_body_temp_path {at}/a; proxy_temp_path {at}/b; fastcgi_temp_path {at}/c;\n\
              uwsgi_temp_path {at}/d; scgi_temp_path {at}/e;\n\
-             server {{ listen 127.0.0.1:{port} ssl; root {at};\n\
-             ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; }} }}"
+             server {{ listen 127.0.0.1:{} ssl; root {at};\n\
+             ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; }} }}",
+            port.number
         );
         let file = folder.path().join("nginx.conf");
         fs::write(&file, configuration).unwrap();
@@ -76,7 +76,7 @@ impl Nginx {
             .arg(&file)
             .spawn()
             .expect("nginx, a Debian package");
-        wait_until("nginx", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        wait_until("nginx", || TcpStream::connect(("127.0.0.1", port.number)).is_ok());
         Nginx {
             process,
             port,
@@ -91,7 +91,7 @@ impl Nginx {
     fn settings(&self, place: &str, authorities: Option<PathBuf>) -> Config {
         Config {
             access: Access {
-                s3_endpoint: Some(format!("https://localhost:{}", self.port)),
+                s3_endpoint: Some(format!("https://localhost:{}", self.port.number)),
                 s3_style: S3Style::Path,
                 s3_region: Some("eu-central-1".to_owned()),
                 anonymous: true,
@@ -115,8 +115,8 @@ fn a_private_authority_is_trusted_where_it_is_named_and_nowhere_else() {
     let nginx = Nginx::start();
     let other = certificates();
     let places = [
-        format!("https://127.0.0.1:{}/films", nginx.port),
-        format!("https://localhost:{}/films", nginx.port),
+        format!("https://127.0.0.1:{}/films", nginx.port.number),
+        format!("https://localhost:{}/films", nginx.port.number),
         "s3://films".to_owned(),
     ];
     for place in &places {

@@ -1,6 +1,6 @@
 //! Titles that ffmpeg has packaged, served by nginx, whose log says what it was asked for.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use weir_load::client::Patience;
 use weir_load::engine::{Config, run};
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
+use weir_rig::OwnPort;
 
 /// Runs a program in a folder. Its arguments are split at spaces; `~` stands for a space in one of them.
 #[track_caller]
@@ -102,7 +103,7 @@ pub struct Line {
 
 pub struct Nginx {
     process: Child,
-    pub port: u16,
+    pub port: OwnPort,
     folder: TempDir,
 }
 
@@ -110,11 +111,7 @@ impl Nginx {
     /// `listen` stands behind the address, `lines` among the server's own.
     pub fn start(root: &Path, listen: &str, lines: &str) -> Nginx {
         let folder = TempDir::new().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = OwnPort::take();
         let at = folder.path().display();
         let configuration = format!(
             "user root; daemon off; master_process off; pid {at}/pid; error_log {at}/error.log; events {{}}\n\
@@ -122,7 +119,8 @@ impl Nginx {
              $ssl_session_reused-'; access_log {at}/log counted;\n\
              client_body_temp_path {at}/a; proxy_temp_path {at}/b; fastcgi_temp_path {at}/c; uwsgi_temp_path {at}/d;\n\
              scgi_temp_path {at}/e; keepalive_requests 100;\n\
-             server {{ listen 127.0.0.1:{port} {listen}; root {}; {lines} }} }}",
+             server {{ listen 127.0.0.1:{} {listen}; root {}; {lines} }} }}",
+            port.number,
             root.display()
         );
         let file = folder.path().join("nginx.conf");
@@ -133,7 +131,7 @@ impl Nginx {
             .spawn()
             .expect("nginx, a Debian package");
         let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while TcpStream::connect(("127.0.0.1", port.number)).is_err() {
             assert!(began.elapsed() < Duration::from_secs(20), "nginx does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -206,7 +204,7 @@ pub fn compare(
 ) -> Vec<Line> {
     let nginx = Nginx::start(root, listen, lines);
     let scheme = if listen.contains("ssl") { "https" } else { "http" };
-    let mut config = eight(&format!("{scheme}://127.0.0.1:{}/{path}", nginx.port), how);
+    let mut config = eight(&format!("{scheme}://127.0.0.1:{}/{path}", nginx.port.number), how);
     change(&mut config);
     let summary = play(&config);
     let log = nginx.log();
