@@ -109,10 +109,10 @@ fn the_budget_is_that_of_the_receivers_clock() {
     for drift_ppm in [0, 100, -100] {
         let world = run(Setup {
             arq: false,
-            for_ns: 60 * SECOND,
+            for_ns: 20 * SECOND,
             ..drifting(drift_ppm)
         });
-        assert!(world.damaged > 500);
+        assert!(world.damaged > 150);
         let (least, most) = world.waited_ns;
         println!("{drift_ppm} ppm: from {least} to {most} ns after the last packet");
         // Of a slow clock, the fastest packet may be one of four seconds ago.

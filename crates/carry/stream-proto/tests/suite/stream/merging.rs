@@ -89,7 +89,7 @@ fn senders_with_a_code_bear_what_either_or_both_lose() {
 fn what_both_lose_is_the_product_of_what_each_loses() {
     let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
-        for_ns: 60 * SECOND,
+        for_ns: 30 * SECOND,
         ..two(Plan::default(), Plan::default())
     });
     let [first, second] = [world.seen(0), world.seen(1)];
