@@ -12,6 +12,8 @@ pub use hystart::SlowStart;
 use reno::Reno;
 use scalable::Scalable;
 
+use crate::pacing::Bursts;
+
 /// Window of a new connection, packets (RFC 6928).
 pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// Least window after a reduction, packets (RFC 5681 section 3.1).
@@ -53,6 +55,16 @@ pub(crate) struct Window {
 impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.packets < self.threshold
+    }
+
+    /// Bytes per second: so many windows in a round trip, and two while slow start has far to go, as in Linux.
+    pub fn rate(&self, packet_bytes: u32, rtt_ns: u64, windows: f64) -> f64 {
+        let windows = if self.packets < self.threshold / 2 {
+            2.0
+        } else {
+            windows
+        };
+        windows * (self.packets * u64::from(packet_bytes)) as f64 * 1e9 / rtt_ns.max(1) as f64
     }
 }
 
@@ -167,11 +179,20 @@ impl Control {
         matches!(self, Self::Bbr(_))
     }
 
-    /// Bytes per second at which packets leave, if it says.
-    pub fn pacing_rate(&self, packet_bytes: u32) -> Option<f64> {
+    /// Bytes per second at which packets leave, if it says; `rtt_ns` is smoothed.
+    pub fn pacing_rate(&self, window: &Window, packet_bytes: u32, rtt_ns: Option<u64>) -> Option<f64> {
         match self {
             Self::Bbr(bbr) => bbr.pacing_rate(packet_bytes),
-            _ => None,
+            Self::Scalable(_) => Some(window.rate(packet_bytes, rtt_ns?, 1.0)),
+            Self::Reno(_) | Self::Cubic(_) => None,
+        }
+    }
+
+    /// In which bursts they leave.
+    pub fn bursts(&self) -> Bursts {
+        match self {
+            Self::Scalable(_) => Bursts::OF_L4S,
+            _ => Bursts::OF_LINUX,
         }
     }
 }

@@ -1,9 +1,27 @@
-//! When packets may leave by a pace: in bursts of about a millisecond, as Linux paces. It must not know windows.
+//! When packets may leave by a pace: in bursts of about a millisecond, as Linux paces, or shorter ones. It must not know
+//! windows.
 
-/// A burst is what the pace carries in 2^-10 s,
-const BURSTS_PER_SECOND: f64 = 1024.0;
-/// but at least two packets, and at most 64 KiB.
-const LEAST_PACKETS: u64 = 2;
+/// A burst is what the pace carries in a fraction of a second, and has at least so many packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bursts {
+    pub per_second: f64,
+    pub least_packets: u64,
+}
+
+impl Bursts {
+    /// 2^-10 s.
+    pub const OF_LINUX: Self = Self {
+        per_second: 1024.0,
+        least_packets: 2,
+    };
+    /// A quarter of a millisecond: the queue of L4S marks what waits for one (RFC 9331 section 4.3;
+    /// draft-briscoe-iccrg-prague-congestion-control-03).
+    pub const OF_L4S: Self = Self {
+        per_second: 4000.0,
+        least_packets: 1,
+    };
+}
+
 const MOST_BYTES: u64 = 65_536;
 
 /// The pace of a sender.
@@ -17,16 +35,22 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    /// Whether a packet of `mss` bytes may leave now at this pace, bytes per second, in bursts of at most `most_packets`.
-    pub fn is_due(&mut self, now_ns: u64, rate: f64, mss: u32, most_packets: u64) -> bool {
+    /// Whether a packet of `mss` bytes may leave now at this pace, bytes per second, in such bursts of at most `most_packets`.
+    pub fn is_due(
+        &mut self,
+        now_ns: u64,
+        rate: f64,
+        mss: u32,
+        (bursts, most_packets): (Bursts, u64),
+    ) -> bool {
         if self.left > 0 {
             return true;
         }
         if now_ns < self.next_ns {
             return false;
         }
-        let bytes = (rate / BURSTS_PER_SECOND).min(MOST_BYTES as f64) as u64;
-        let usual = (bytes / u64::from(mss)).max(LEAST_PACKETS);
+        let bytes = (rate / bursts.per_second).min(MOST_BYTES as f64) as u64;
+        let usual = (bytes / u64::from(mss)).max(bursts.least_packets);
         self.left = usual.min(most_packets.max(1));
         true
     }

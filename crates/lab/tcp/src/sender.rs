@@ -314,8 +314,8 @@ impl Sender {
         }
         let wants = self.has_to_send();
         let is_full = self.board.in_flight() >= self.window.packets;
-        let most_burst = self.most_burst();
-        let mut is_due = |rate| self.pacing.is_due(now_ns, rate, self.config.mss, most_burst);
+        let bursts = (self.control.bursts(), self.most_burst());
+        let mut is_due = |rate| self.pacing.is_due(now_ns, rate, self.config.mss, bursts);
         if wants && !is_full && rate.is_some_and(|rate| !is_due(rate)) {
             return None;
         }
@@ -424,7 +424,9 @@ impl Sender {
             let share = f64::from(self.config.mss) / f64::from(self.config.mss + HEADER_BYTES);
             rate as f64 / 8.0 * share
         });
-        let own = self.control.pacing_rate(self.config.mss);
+        let own = self
+            .control
+            .pacing_rate(&self.window, self.config.mss, self.trips.smoothed_ns());
         match (own, most) {
             (Some(own), Some(most)) => Some(own.min(most)),
             (None, Some(most)) => Some(self.usual_rate().map_or(most, |usual| usual.min(most))),
@@ -434,13 +436,6 @@ impl Sender {
 
     /// The pace of Linux where a control has none of its own: faster than the window, which is to be what limits.
     fn usual_rate(&self) -> Option<f64> {
-        let rtt_ns = self.trips.smoothed_ns()?;
-        let factor = if self.window.packets < self.window.threshold / 2 {
-            2.0
-        } else {
-            1.2
-        };
-        let window_bytes = (self.window.packets * u64::from(self.config.mss)) as f64;
-        Some(factor * window_bytes * 1e9 / rtt_ns as f64)
+        Some(self.window.rate(self.config.mss, self.trips.smoothed_ns()?, 1.2))
     }
 }

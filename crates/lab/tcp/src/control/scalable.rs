@@ -1,5 +1,5 @@
 //! A scalable control for L4S (RFC 9331 section 4): the window goes down by half of the share of packets that were marked,
-//! once a round trip, as in RFC 8257; after a loss by half.
+//! once a round trip, as in RFC 8257; after a loss by half. Its packets leave by a pace.
 
 use super::hystart::{SlowStart, Start};
 use super::reno::Increase;

@@ -23,10 +23,9 @@ fn equal_connections_share_alike() {
 }
 
 /// RFC 9332 section 2.1: a scalable connection and a classic one have about the same rate, whatever the capacity and the
-/// round trip. Where a packet takes as long as the threshold of the L4S queue, bursts of two packets get more marks.
+/// round trip.
 #[test]
 fn dualpi2_gives_cubic_and_a_scalable_control_about_the_same_rate() {
-    let mut alike = 0;
     for mbit in [4, 12, 40, 120, 200] {
         for rtt_ms in [5, 20, 100] {
             let text = format!(
@@ -44,13 +43,11 @@ fn dualpi2_gives_cubic_and_a_scalable_control_about_the_same_rate() {
                 rates[0], rates[1]
             );
             assert!(
-                (1.0 / 3.0..=3.0).contains(&ratio),
+                (0.5..=2.0).contains(&ratio),
                 "{mbit} Mbit/s, {rtt_ms} ms: {ratio}"
             );
-            alike += u32::from((0.5..=2.0).contains(&ratio));
         }
     }
-    assert!(alike >= 13, "{alike} of 15 within a factor of 2");
 }
 
 /// RFC 8033 section 4: the delay of PIE stays at its target of 15 ms whatever the number of connections.
