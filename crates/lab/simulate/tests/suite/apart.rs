@@ -264,6 +264,22 @@ fn loss_of_what_is_overtaken_is_no_loss_process() {
 }
 
 #[test]
+fn loss_at_certain_times_is_no_loss_process() {
+    let (answer, said) = answered(|network| {
+        matches!(
+            network.middlebox,
+            Some(Middlebox::Periodic {
+                period_ns: ..8_000_000_000,
+                lasts_ns: 300_000_000..1_000_000_000,
+                loss: 0.1..
+            })
+        )
+    });
+    assert_eq!(answer, OutsideAnswer::Unexplained, "{said}");
+    assert!(said.contains("at certain times"), "{said}");
+}
+
+#[test]
 fn a_cause_outside_the_model_has_to_stay_unexplained_or_be_described_truly() {
     let is_policed = |network: &Network| {
         matches!(network.fault, Fault::Outside(Outside::TwoBuckets { .. })) && is_cheap(network)

@@ -7,7 +7,7 @@ use weir_measure::flows::BurstPlaces;
 use weir_results::StreamBurst;
 use weir_stats::normal_tail;
 
-use super::process::design_effect;
+use super::process::{design_effect, process};
 use super::{Step, sequences};
 
 /// Fewer losses than this show no pattern.
@@ -24,6 +24,12 @@ const LEAST_DISTANCE: u64 = 3;
 const ASIDE: f64 = 0.05;
 /// Packets of a run of lost ones that are looked at: a longer one has every place.
 const MOST_OF_ONE: u64 = 1_024;
+/// No burst of a network lasts so many packets and so long, and lets so many of its packets through.
+const PERIOD_PACKETS: f64 = 1_000.0;
+const PERIOD_NS: f64 = 50e6;
+const MOST_OF_PERIOD: f64 = 0.9;
+/// Beside such a period nearly nothing is lost.
+const BESIDE: f64 = 0.1;
 /// What hosts lose depends on the sender's bursts: tests in which they lost more than this share show nothing of the network.
 const MOST_ON_HOSTS: f64 = 0.02;
 
@@ -44,6 +50,15 @@ pub(crate) enum Pattern {
         /// Probability of a place as far from the middle if they were lost anywhere.
         p_value: f64,
     },
+    /// Some are lost for a while, and nearly none before and after.
+    AtTimes {
+        /// How long that lasts on average, nanoseconds.
+        lasts_ns: u64,
+        /// Share of the packets that is lost then, 0 to 1.
+        loss: f64,
+        /// Probability of losses as close together if they were independent.
+        p_value: f64,
+    },
 }
 
 /// The pattern of the losses of these tests.
@@ -53,7 +68,9 @@ pub(crate) fn pattern(steps: &[&Step]) -> Option<Pattern> {
         .copied()
         .filter(|step| step.host_share() <= MOST_ON_HOSTS)
         .collect();
-    every(&steps).or_else(|| in_bursts(&steps))
+    every(&steps)
+        .or_else(|| in_bursts(&steps))
+        .or_else(|| at_times(&steps))
 }
 
 fn every(steps: &[&Step]) -> Option<Pattern> {
@@ -121,4 +138,22 @@ fn in_bursts(steps: &[&Step]) -> Option<Pattern> {
     let p_value = 2.0 * normal_tail(off);
     let is_pattern = (mean - 0.5).abs() >= ASIDE && p_value < CHANCE;
     is_pattern.then_some(Pattern::InBursts { place: mean, p_value })
+}
+
+fn at_times(steps: &[&Step]) -> Option<Pattern> {
+    let process = process(steps)?;
+    let fit = process.fit.as_ref()?;
+    let packets = 1.0 / fit.process.to_good;
+    let test_ns = steps.iter().map(|step| step.test.active_ns).sum::<u64>() as f64 / steps.len() as f64;
+    let lasts_ns = packets / process.sequence_packets.max(1.0) * test_ns;
+    let (loss, beside) = (fit.process.loss_bad, fit.process.loss_good);
+    let is_pattern = packets >= PERIOD_PACKETS
+        && lasts_ns >= PERIOD_NS
+        && loss <= MOST_OF_PERIOD
+        && beside <= BESIDE * loss;
+    is_pattern.then_some(Pattern::AtTimes {
+        lasts_ns: lasts_ns as u64,
+        loss,
+        p_value: process.p_value,
+    })
 }

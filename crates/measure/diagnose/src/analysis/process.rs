@@ -63,6 +63,8 @@ pub(crate) struct LossProcess<'s, 'a> {
     pub packets_per_event: f64,
     /// The fitted process, where it is bursty.
     pub fit: Option<GilbertFit>,
+    /// Packets of a test in a sequence of that kind, on average.
+    pub sequence_packets: f64,
     /// The whole stream as parts with a process each.
     pub model: Vec<Share>,
 }
@@ -99,6 +101,7 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
         level: clearest.map_or("stream", |(_, level)| level.name),
         packets_per_event,
         fit,
+        sequence_packets: clearest.map_or(0.0, |(_, level)| level.mean_length()),
         model: model(&routes, loss, kind, fit.as_ref()),
     })
 }
@@ -210,6 +213,11 @@ impl Level {
             poisson_at_least(seen, expected)
         };
         pooled(1).min(pooled(self.reach))
+    }
+
+    fn mean_length(&self) -> f64 {
+        let lengths = self.sequences.iter().map(|sequence| sequence.length);
+        lengths.sum::<u64>() as f64 / self.sequences.len().max(1) as f64
     }
 
     /// What one loss says less than an independent one.

@@ -1,7 +1,7 @@
 //! What is said of losses that are not chance, by the finding of a loss process and by that of unexplained loss. It must not know
 //! how a pattern is found.
 
-use weir_units::format_percent;
+use weir_units::{format_duration, format_percent};
 
 use crate::analysis::Pattern;
 use crate::finding::{Confidence, Evidence};
@@ -12,6 +12,13 @@ pub(crate) fn brief(pattern: Pattern) -> String {
         Pattern::Every { packets, .. } => format!("one in every {packets}"),
         Pattern::InBursts { place, .. } => {
             format!("most of them at the {} of what is sent back to back", end(place))
+        }
+        Pattern::AtTimes { lasts_ns, loss, .. } => {
+            format!(
+                "at certain times: {} for {}",
+                format_percent(loss),
+                format_duration(lasts_ns)
+            )
         }
     }
 }
@@ -28,6 +35,11 @@ pub(crate) fn reason(pattern: Pattern) -> String {
             "Between the first packet and the last that are sent back to back, lost ones lie {} of the way on average, and chance would \
              lose half-way: something loses them by what is sent around them.",
             format_percent(place)
+        ),
+        Pattern::AtTimes { lasts_ns, .. } => format!(
+            "Loss comes, stays for {} on average, and goes, and most packets get through while it is there: no burst of a path is so \
+             long, something that works at certain times is.",
+            format_duration(lasts_ns)
         ),
     }
 }
@@ -47,6 +59,11 @@ pub(crate) fn action(pattern: Pattern) -> String {
              such as a tunnel's replay window."
                 .to_owned()
         }
+        Pattern::AtTimes { .. } => {
+            "Run 'weir flows --for 10min' and look when it comes: loss in a fixed rhythm belongs to a job, a scan or a radio; loss at \
+             other times to streams that share the path."
+                .to_owned()
+        }
     }
 }
 
@@ -55,6 +72,9 @@ pub(crate) fn evidence(pattern: Pattern) -> Evidence {
         Pattern::Every { packets, .. } => Evidence::of("packets from one lost packet to the next", packets),
         Pattern::InBursts { place, .. } => {
             Evidence::of("mean place of lost packets in what is sent back to back", place)
+        }
+        Pattern::AtTimes { lasts_ns, .. } => {
+            Evidence::of("mean time for which packets are lost, ns", lasts_ns)
         }
     }
 }
@@ -66,6 +86,10 @@ pub(crate) fn confidence(pattern: Pattern) -> Confidence {
         }
         Pattern::InBursts { p_value, .. } => Confidence::by_test(
             "test of the mean place of lost packets in what is sent back to back",
+            p_value,
+        ),
+        Pattern::AtTimes { p_value, .. } => Confidence::by_test(
+            "Wald-Wolfowitz runs test and test of the distances between losses (Bonferroni)",
             p_value,
         ),
     }
