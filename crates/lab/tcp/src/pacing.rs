@@ -1,7 +1,7 @@
 //! When packets may leave by a pace: in bursts of about a millisecond, as Linux paces, or shorter ones. It must not know
 //! windows.
 
-/// A burst is what the pace carries in a fraction of a second, and has at least so many packets.
+/// A burst is what the pace carries in a fraction of a second, and at least a number of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bursts {
     pub per_second: f64,

@@ -24,7 +24,7 @@ const LEAST_DISTANCE: u64 = 3;
 const ASIDE: f64 = 0.05;
 /// Packets of a run of lost ones that are looked at: a longer one has every place.
 const MOST_OF_ONE: u64 = 1_024;
-/// No burst of a network lasts so many packets and so long, and lets so many of its packets through.
+/// No burst of a network lasts for this number of packets and this long, and lets a tenth of its packets through.
 const PERIOD_PACKETS: f64 = 1_000.0;
 const PERIOD_NS: f64 = 50e6;
 const MOST_OF_PERIOD: f64 = 0.9;
