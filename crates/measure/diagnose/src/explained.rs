@@ -131,8 +131,9 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
 fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
     let dark = step.outages.iter().flat_map(|outage| &outage.parts);
-    let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost);
-    let host = (step.host_share() * lost).min(lost - dark);
+    // A host that stands still makes flows dark, and counts what it dropped.
+    let host = step.host_share() * lost;
+    let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost - host);
     let rest = lost - dark - host;
     let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
     let rest = rest - drop;

@@ -42,7 +42,7 @@ fn failures_are_chance(failures: u64, of: u64, rate: f64) -> bool {
 }
 
 #[test]
-fn hits_and_false_alarms_are_as_promised() {
+fn hits_false_alarms_and_shares_of_the_loss_are_as_promised() {
     let judged = judged(Kind::ALL.map(Draw::One).to_vec(), EACH, false);
     assert!(judged.failed.is_empty(), "{:?}", judged.failed);
     let (mut hits, mut alarms) = (Tally::default(), Tally::default());
@@ -65,6 +65,10 @@ fn hits_and_false_alarms_are_as_promised() {
         hits.of += answers.hits.of;
         alarms.yes += answers.alarms.yes;
         alarms.of += answers.alarms.of;
+    }
+    // A network with one fault has no loss of doubtful origin.
+    for (draw, shares) in &judged.shares {
+        assert_eq!(shares.yes, shares.of, "{draw:?}");
     }
     assert!(
         failures_are_chance(hits.of - hits.yes, hits.of, 1.0 - HITS),
