@@ -110,6 +110,17 @@ fn several_faults_at_once_are_all_found_their_shares_of_the_loss_are_right_and_s
     }
 }
 
+/// Its flows are dark meanwhile, which is no outage of the network.
+#[test]
+fn what_a_host_dropped_while_it_stood_still_is_its_own() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let network = draw(Kind::SocketLoss, 7_700_311, 3);
+    let observed = observe(&network, &directory.path().join("weir.db")).expect("an observed network");
+    let said = &observed.diagnosis.explained[0];
+    assert_eq!(said.by[0].finding, FindingName::HostLoss);
+    assert!(said.lost > 100 && said.unexplained < 0.05, "{said:?}");
+}
+
 #[test]
 fn a_diagnosis_that_says_nothing_or_too_much_is_judged_so() {
     let directory = tempfile::tempdir().expect("a temporary directory");
