@@ -22,7 +22,7 @@ const WHOLE: [(usize, f64); 2] = [(2, 0.92), (3, 0.85)];
 const SHARES: f64 = 0.95;
 /// Share of networks in which the loss of every test is within the bounds of the twin; and of those with its P99.
 const TWINS: f64 = 0.9;
-const COMBINED: u64 = 3;
+const COMBINED: u64 = 5;
 
 fn judged(draws: Vec<Draw>, each: u64, twins: bool) -> Judged {
     let plan = JudgingPlan {
