@@ -16,7 +16,7 @@ const SECONDS: u64 = 10;
 
 /// Runs so many connections; returns the packets of both directions.
 fn run(spec: &LinkSpec, algorithm: Algorithm, connections: u64) -> u64 {
-    let (mut near, mut far) = endless(algorithm, connections);
+    let (mut near, mut far) = endless(algorithm, connections, 20_000_000, 0);
     let mut network = Network::new(spec);
     while network
         .step(&mut near, &mut far, Nanos(SECONDS * 1_000_000_000))

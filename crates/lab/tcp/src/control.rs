@@ -80,6 +80,16 @@ pub(crate) struct RateSample {
     pub idle: bool,
 }
 
+/// What is done about a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repair {
+    None,
+    /// The window goes down.
+    Reducing,
+    /// All was lost at a timeout, and the window begins anew.
+    Restarting,
+}
+
 /// What an acknowledgement shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
@@ -95,14 +105,14 @@ pub(crate) struct Acked {
     pub least_rtt_ns: u64,
     /// Packets in flight before it and after it.
     pub in_flight: (u64, u64),
-    /// All packets delivered so far.
+    /// All packets delivered, and presumed lost, so far.
     pub delivered: u64,
+    pub lost_so_far: u64,
     pub rate: Option<RateSample>,
     /// All bytes before are acknowledged; all before the other have been sent.
     pub until: u64,
     pub sent_until: u64,
-    /// No loss is being repaired.
-    pub is_open: bool,
+    pub repair: Repair,
     /// The window, and not the application, limits what is sent.
     pub is_limited: bool,
     /// Packets leave by a pace.
@@ -126,6 +136,13 @@ impl Control {
             Algorithm::Cubic => Self::Cubic(Box::new(Cubic::new(slow_start))),
             Algorithm::Bbr => Self::Bbr(Box::new(Bbr::new(seed))),
             Algorithm::Scalable => Self::Scalable(Scalable::new(slow_start)),
+        }
+    }
+
+    /// Learns how long the handshake took.
+    pub fn connected(&mut self, now_ns: u64, rtt_ns: u64) {
+        if let Self::Bbr(bbr) = self {
+            bbr.connected(now_ns, rtt_ns);
         }
     }
 
@@ -156,14 +173,6 @@ impl Control {
             Self::Cubic(cubic) => cubic.timed_out(),
             Self::Bbr(bbr) => bbr.timed_out(),
             Self::Reno(_) | Self::Scalable(_) => {}
-        }
-    }
-
-    /// Losses are repaired: the window from now on, where the reduction does not set it.
-    pub fn recovered(&mut self, window: &mut Window) {
-        match self {
-            Self::Bbr(bbr) => bbr.recovered(window),
-            _ => window.packets = window.threshold,
         }
     }
 

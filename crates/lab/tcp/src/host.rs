@@ -32,9 +32,10 @@ pub struct Host {
     wakes: Vec<Option<u64>>,
 }
 
-/// The hosts of connections that begin at time 0 and never end: that of the senders, and that of the receivers.
+/// The hosts of connections that shake hands at time 0 in a round trip of `rtt_ns`, begin to send `apart_ns` after each other and
+/// never end: that of the senders, and that of the receivers.
 #[must_use]
-pub fn endless(algorithm: Algorithm, connections: u64) -> (Host, Host) {
+pub fn endless(algorithm: Algorithm, connections: u64, rtt_ns: u64, apart_ns: u64) -> (Host, Host) {
     let (mut near, mut far) = (Host::default(), Host::default());
     for seed in 0..connections {
         let config = SenderConfig {
@@ -43,8 +44,9 @@ pub fn endless(algorithm: Algorithm, connections: u64) -> (Host, Host) {
         };
         let receiver = ReceiverConfig::default();
         let mut sender = Sender::new(config, receiver.window);
+        sender.connected(0, rtt_ns);
         sender.write(0, u64::MAX / 4);
-        near.add_sender(sender, 0);
+        near.add_sender(sender, seed * apart_ns);
         far.add_receiver(Receiver::new(receiver));
     }
     (near, far)

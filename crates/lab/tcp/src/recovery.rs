@@ -1,14 +1,32 @@
 //! What a sender does about a loss or a mark: reduces its window packet by packet (RFC 6937), or starts again after a timeout.
 
+use crate::control::Repair;
+
 /// State of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing is lost, as far as known.
     Open,
     /// The window goes down, until all that was sent before is acknowledged.
-    Reducing { until: u64, reduction: Reduction },
+    Reducing {
+        until: u64,
+        reduction: Reduction,
+        /// And not for a mark.
+        for_loss: bool,
+    },
     /// All was lost at a timeout.
     Restarting { until: u64 },
+}
+
+impl Phase {
+    /// Of it what controls are told.
+    pub fn repair(&self) -> Repair {
+        match self {
+            Self::Open => Repair::None,
+            Self::Reducing { .. } => Repair::Reducing,
+            Self::Restarting { .. } => Repair::Restarting,
+        }
+    }
 }
 
 /// Proportional rate reduction.

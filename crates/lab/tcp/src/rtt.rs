@@ -17,7 +17,22 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// Takes that of a handshake, which is no minimum: slow start compares delays of data with it.
+    pub fn connected(&mut self, rtt_ns: u64) {
+        self.smooth(rtt_ns);
+    }
+
     pub fn sample(&mut self, now_ns: u64, rtt_ns: u64) {
+        self.smooth(rtt_ns);
+        let is_least = self
+            .minimum
+            .is_none_or(|(least_ns, at_ns)| rtt_ns <= least_ns || now_ns > at_ns + MINIMUM_LASTS_NS);
+        if is_least {
+            self.minimum = Some((rtt_ns, now_ns));
+        }
+    }
+
+    fn smooth(&mut self, rtt_ns: u64) {
         match self.smoothed_ns {
             None => (self.smoothed_ns, self.deviation_ns) = (Some(rtt_ns), rtt_ns / 2),
             Some(smoothed_ns) => {
@@ -25,12 +40,6 @@ impl RoundTrips {
                 self.deviation_ns = self.deviation_ns - self.deviation_ns / 4 + off_ns / 4;
                 self.smoothed_ns = Some(smoothed_ns - smoothed_ns / 8 + rtt_ns / 8);
             }
-        }
-        let is_least = self
-            .minimum
-            .is_none_or(|(least_ns, at_ns)| rtt_ns <= least_ns || now_ns > at_ns + MINIMUM_LASTS_NS);
-        if is_least {
-            self.minimum = Some((rtt_ns, now_ns));
         }
     }
 

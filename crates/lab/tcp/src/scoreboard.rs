@@ -25,6 +25,8 @@ pub(crate) struct Sent {
     pub sent_ns: u64,
     /// How often it was sent.
     pub times: u32,
+    /// Presumed lost once.
+    was_lost: bool,
     /// For the samples of the delivery rate.
     pub stamp: Stamp,
     state: State,
@@ -58,6 +60,7 @@ pub(crate) struct Scoreboard {
     arrived: Ranges,
     arrived_packets: u64,
     lost: VecDeque<u64>,
+    unrepaired: u64,
     transmissions: VecDeque<Transmission>,
 }
 
@@ -72,12 +75,22 @@ impl Scoreboard {
         self.packets.len() as u64
     }
 
+    /// When the oldest of them was sent.
+    pub fn oldest_sent_ns(&self) -> Option<u64> {
+        self.packets.front().map(|packet| packet.sent_ns)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
+    }
+
+    /// Packets that were presumed lost, sent again or not, and are not acknowledged.
+    pub fn unrepaired(&self) -> u64 {
+        self.unrepaired
     }
 
     /// Packets that have arrived beyond a gap.
@@ -96,6 +109,7 @@ impl Scoreboard {
             length,
             sent_ns: now_ns,
             times: 1,
+            was_lost: false,
             stamp,
             state: State::Sent,
         });
@@ -144,6 +158,9 @@ impl Scoreboard {
         while let Some(packet) = self.packets.front()
             && packet.start + u64::from(packet.length) <= until
         {
+            if packet.state != State::Arrived {
+                self.unrepaired -= u64::from(packet.was_lost);
+            }
             match packet.state {
                 State::Arrived => self.arrived_packets -= 1,
                 State::Lost => {
@@ -177,6 +194,7 @@ impl Scoreboard {
             }
             if packet.state != State::Arrived {
                 packet.state = State::Arrived;
+                self.unrepaired -= u64::from(packet.was_lost);
                 self.arrived_packets += 1;
                 came(packet);
             }
@@ -200,6 +218,7 @@ impl Scoreboard {
                 let place = self.lost.partition_point(|number| *number < oldest.number);
                 self.lost.insert(place, oldest.number);
                 lost += 1;
+                self.unrepaired += u64::from(!std::mem::replace(&mut packet.was_lost, true));
             }
             self.transmissions.pop_front();
         }

@@ -6,7 +6,7 @@ mod acknowledged;
 use weir_link::Ecn;
 
 use crate::control::{Algorithm, Control, INITIAL_WINDOW, SlowStart, Window};
-use crate::pacing::Pacing;
+use crate::pacing::{Bursts, Pacing};
 use crate::recovery::Phase;
 use crate::rtt::RoundTrips;
 use crate::scoreboard::{Judgement, Scoreboard, Stamp};
@@ -23,6 +23,10 @@ pub enum EcnUse {
     /// The share of marked packets counts: L4S, for [`Algorithm::Scalable`].
     Accurate,
 }
+
+/// Less than a burst waits for an acknowledgement if another one left so recently; and the largest burst, packets.
+const GATHERS_NS: u64 = 1_000_000;
+const MOST_GATHERED: u64 = 44;
 
 /// Parameters of a sender.
 #[derive(Clone, Copy, Debug)]
@@ -195,6 +199,12 @@ impl Sender {
         }
     }
 
+    /// The handshake, over at `now_ns`, took `rtt_ns`: the first sample of the round-trip time, before data fill queues.
+    pub fn connected(&mut self, now_ns: u64, rtt_ns: u64) {
+        self.trips.connected(rtt_ns);
+        self.control.connected(now_ns, rtt_ns);
+    }
+
     /// The application has `bytes` more to send.
     pub fn write(&mut self, now_ns: u64, bytes: u64) {
         if self.board.is_empty() && self.write_until == self.sent_until {
@@ -277,8 +287,8 @@ impl Sender {
     /// Looks at its timers; then it may have packets to send.
     pub fn wake(&mut self, now_ns: u64) {
         if self.reorder_at.is_some_and(|at| at <= now_ns) {
-            let lost = self.find_lost(now_ns);
-            self.react(lost, false);
+            self.find_lost(now_ns);
+            self.react(false);
         }
         if self.timeout_at.is_some_and(|at| at <= now_ns) {
             self.time_out(now_ns);
@@ -313,7 +323,8 @@ impl Sender {
             return self.probe(now_ns);
         }
         let wants = self.has_to_send();
-        let is_full = self.board.in_flight() >= self.window.packets;
+        let is_full =
+            self.board.in_flight() >= self.window.packets || (rate.is_none() && self.gathers(now_ns));
         let bursts = (self.control.bursts(), self.most_burst());
         let mut is_due = |rate| self.pacing.is_due(now_ns, rate, self.config.mss, bursts);
         if wants && !is_full && rate.is_some_and(|rate| !is_due(rate)) {
@@ -332,6 +343,29 @@ impl Sender {
             None => self.send_new(now_ns, stamp),
         };
         Some(self.sent(now_ns, start, length))
+    }
+
+    /// Whether what there is room for waits for the next acknowledgement, as in Linux: it is less than a burst and a third of the
+    /// window, another one has just left, nothing is being repaired, and there is more to send.
+    fn gathers(&self, now_ns: u64) -> bool {
+        let (Some(rate), Some(rtt_ns)) = (self.usual_rate(), self.trips.smoothed_ns()) else {
+            return false;
+        };
+        let room = self.window.packets - self.board.in_flight();
+        let burst = (rate / Bursts::OF_LINUX.per_second) as u64 / u64::from(self.config.mss);
+        let burst = burst.clamp(Bursts::OF_LINUX.least_packets, MOST_GATHERED);
+        let has_more =
+            self.write_until.min(self.room_until) - self.sent_until > room * u64::from(self.config.mss);
+        let next_is_near = self
+            .board
+            .oldest_sent_ns()
+            .is_some_and(|at| now_ns - at >= rtt_ns / 2);
+        self.phase == Phase::Open
+            && now_ns - self.last_sent_ns <= GATHERS_NS
+            && room < burst
+            && 3 * room < self.window.packets
+            && has_more
+            && next_is_near
     }
 
     /// Whether there is a packet that the other end has room for.

@@ -1,9 +1,14 @@
 //! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, its largest delivery rate and its
 //! least round-trip time, from which pace and window follow. Losses change neither.
 
-use std::collections::VecDeque;
+mod policer;
 
-use super::{Acked, INITIAL_WINDOW, Window};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use policer::Policer;
+
+use super::{Acked, INITIAL_WINDOW, RateSample, Repair, Window};
 
 const MS: u64 = 1_000_000;
 /// 2 / ln 2: doubles the rate in each round (section 4.1.1.3).
@@ -27,8 +32,8 @@ const GATHERINGS: u64 = 3;
 const GATHERINGS_PER_SECOND: f64 = 1024.0;
 const LEAST_GATHERED: u64 = 2;
 const MOST_GATHERED: u64 = 45;
-/// How long the most that acknowledgements were ahead of the rate counts, rounds; and at most so long at the rate.
-const AHEAD_ROUNDS: u64 = 10;
+/// The most that acknowledgements were ahead of the rate counts for one to two times as many rounds; and at most so long at the rate.
+const AHEAD_ROUNDS: u32 = 5;
 const MOST_AHEAD_NS: f64 = 100.0 * MS as f64;
 /// Leaves the bottleneck a little less than it can carry, as Linux does.
 const MARGIN: f64 = 0.99;
@@ -47,30 +52,28 @@ struct Ahead {
     /// Since then packets have been acknowledged faster than the rate.
     since_ns: u64,
     packets: u64,
-    /// The most with their rounds: a falling sequence.
-    most: VecDeque<(u64, u64)>,
+    /// The most in the last rounds, and in as many before them.
+    most: (u64, u64),
+    rounds: u32,
 }
 
 impl Ahead {
-    fn note(&mut self, acked: &Acked, rate: f64, round: u64) {
-        let expected = (rate * (acked.now_ns - self.since_ns) as f64) as u64;
-        if self.packets <= expected {
+    fn note(&mut self, acked: &Acked, rate: f64, window: &Window, round_began: bool) {
+        self.rounds += u32::from(round_began);
+        if self.rounds >= AHEAD_ROUNDS {
+            (self.most, self.rounds) = ((0, self.most.0), 0);
+        }
+        let expected = |since_ns| (rate * (acked.now_ns - since_ns) as f64) as u64;
+        if self.packets <= expected(self.since_ns) {
             (self.since_ns, self.packets) = (acked.now_ns, 0);
         }
-        let expected = (rate * (acked.now_ns - self.since_ns) as f64) as u64;
         self.packets += acked.packets;
-        let ahead = self.packets.saturating_sub(expected);
-        while self.most.back().is_some_and(|(_, before)| *before <= ahead) {
-            self.most.pop_back();
-        }
-        self.most.push_back((round, ahead));
-        while self.most.front().is_some_and(|(at, _)| at + AHEAD_ROUNDS < round) {
-            self.most.pop_front();
-        }
+        let ahead = self.packets.saturating_sub(expected(self.since_ns));
+        self.most.0 = self.most.0.max(ahead.min(window.packets));
     }
 
     fn most(&self) -> u64 {
-        self.most.front().map_or(0, |(_, ahead)| *ahead)
+        self.most.0.max(self.most.1)
     }
 }
 
@@ -89,11 +92,14 @@ pub(crate) struct Bbr {
     is_full: bool,
     /// Acknowledgements that came in bunches (section 4.5.4 of version 02 of the draft: extra_acked).
     ahead: Ahead,
+    policer: Policer,
     /// Window before a recovery or a probe.
-    saved: Option<u64>,
-    /// Until the end of this round a packet is sent for each that arrives.
-    conserving: Option<u64>,
-    was_open: bool,
+    saved: u64,
+    /// In the first round of a recovery a packet is sent for each that arrives.
+    conserving: bool,
+    repair: Repair,
+    /// Packets sent between these counts of delivered ones left while the round-trip time was probed: their rates are low.
+    probed: Range<u64>,
     seed: u64,
 }
 
@@ -109,17 +115,23 @@ impl Bbr {
             rounds_without_growth: 0,
             is_full: false,
             ahead: Ahead::default(),
-            saved: None,
-            conserving: None,
-            was_open: true,
+            policer: Policer::default(),
+            saved: 0,
+            conserving: false,
+            repair: Repair::None,
+            probed: 0..0,
             seed,
         }
+    }
+
+    pub fn connected(&mut self, now_ns: u64, rtt_ns: u64) {
+        self.least_rtt = Some((rtt_ns, now_ns));
     }
 
     pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         let round_began = self.learn_rate(acked);
         if let Some(rate) = self.rate() {
-            self.ahead.note(acked, rate, self.round);
+            self.ahead.note(acked, rate, window, round_began);
         }
         if round_began {
             self.check_full(acked);
@@ -148,22 +160,21 @@ impl Bbr {
 
     pub fn timed_out(&mut self) {
         self.full_rate = 0.0;
-        self.conserving = None;
+        self.repair = Repair::Restarting;
     }
 
-    pub fn recovered(&mut self, window: &mut Window) {
-        self.conserving = None;
-        if let Some(saved) = self.saved.take() {
-            window.packets = window.packets.max(saved);
-        }
-    }
-
+    /// What has been cut already is not what to come back to.
     fn save(&mut self, window: &Window) {
-        let saved = self.saved.filter(|_| matches!(self.mode, Mode::ProbeRtt { .. }));
-        self.saved = Some(window.packets.max(saved.unwrap_or(0)));
+        let is_cut = self.repair != Repair::None || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.saved = window.packets.max(if is_cut { self.saved } else { 0 });
     }
 
+    /// At which it sends.
     fn rate(&self) -> Option<f64> {
+        self.policer.rate().or_else(|| self.largest_rate())
+    }
+
+    fn largest_rate(&self) -> Option<f64> {
         self.rates.front().map(|(_, rate)| *rate)
     }
 
@@ -171,6 +182,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => 1.0 / HIGH_GAIN,
+            Mode::ProbeRate { .. } if self.policer.rate().is_some() => 1.0,
             Mode::ProbeRate { step, .. } => CYCLE[step],
             Mode::ProbeRtt { .. } => 1.0,
         }
@@ -180,9 +192,11 @@ impl Bbr {
     fn target(&self, gain: f64) -> u64 {
         match (self.rate(), self.least_rtt) {
             (Some(rate), Some((rtt_ns, _))) => {
-                let gathered = (rate * 1e9 / GATHERINGS_PER_SECOND) as u64;
-                (gain * rate * rtt_ns as f64).ceil() as u64
-                    + GATHERINGS * gathered.clamp(LEAST_GATHERED, MOST_GATHERED)
+                let gathered = (rate * self.pacing_gain() * 1e9 / GATHERINGS_PER_SECOND) as u64;
+                let packets = (gain * rate * rtt_ns as f64).ceil() as u64
+                    + GATHERINGS * gathered.clamp(LEAST_GATHERED, MOST_GATHERED);
+                let is_probing = matches!(self.mode, Mode::ProbeRate { step: 0, .. });
+                packets.next_multiple_of(2) + if is_probing { 2 } else { 0 }
             }
             _ => INITIAL_WINDOW,
         }
@@ -195,9 +209,15 @@ impl Bbr {
         if began {
             self.round += 1;
             self.round_ends = acked.delivered;
+            self.conserving = false;
+        }
+        let is_low = self.is_low(&sample);
+        let probes = matches!(self.mode, Mode::ProbeRate { .. });
+        if self.policer.note(acked, began, is_low, probes) {
+            self.probe_rate(acked.now_ns);
         }
         let rate = sample.packets as f64 / sample.interval_ns as f64;
-        if !sample.idle || self.rate().is_none_or(|most| rate >= most) {
+        if !is_low || self.largest_rate().is_none_or(|most| rate >= most) {
             while self.rates.back().is_some_and(|(_, before)| *before <= rate) {
                 self.rates.pop_back();
             }
@@ -213,9 +233,14 @@ impl Bbr {
         began
     }
 
+    /// Whether a sample shows less than the path carries, since little was sent.
+    fn is_low(&self, sample: &RateSample) -> bool {
+        sample.idle || self.probed.contains(&sample.before)
+    }
+
     fn check_full(&mut self, acked: &Acked) {
-        let idle = acked.rate.is_some_and(|sample| sample.idle);
-        let Some(rate) = self.rate().filter(|_| !self.is_full && !idle) else {
+        let is_low = acked.rate.is_some_and(|sample| self.is_low(&sample));
+        let Some(rate) = self.largest_rate().filter(|_| !self.is_full && !is_low) else {
             return;
         };
         if rate >= self.full_rate * GROWTH {
@@ -257,7 +282,7 @@ impl Bbr {
         };
         let least_ns = self.least_rtt.map_or(0, |(rtt_ns, _)| rtt_ns);
         let is_long = acked.now_ns - began_ns > least_ns;
-        let gain = CYCLE[step];
+        let gain = self.pacing_gain();
         let is_over = if gain > 1.0 {
             is_long && (acked.lost > 0 || acked.in_flight.0 >= self.target(gain))
         } else if gain < 1.0 {
@@ -285,17 +310,20 @@ impl Bbr {
             self.least_rtt = Some((rtt_ns, acked.now_ns));
         }
         if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            self.save(window);
             self.mode = Mode::ProbeRtt {
                 until_ns: None,
                 round: 0,
             };
+            self.save(window);
+            self.probed.start = acked.delivered;
         }
         let Mode::ProbeRtt { until_ns, round } = self.mode else {
             return;
         };
+        self.probed.end = acked.delivered + acked.in_flight.1 + 1;
         match until_ns {
             None if acked.in_flight.1 <= SMALL_WINDOW => {
+                self.round_ends = acked.delivered;
                 self.mode = Mode::ProbeRtt {
                     until_ns: Some(acked.now_ns + RTT_PROBE_NS),
                     round: self.round + 1,
@@ -305,7 +333,7 @@ impl Bbr {
                 if let Some((rtt_ns, _)) = self.least_rtt {
                     self.least_rtt = Some((rtt_ns, acked.now_ns));
                 }
-                window.packets = window.packets.max(self.saved.take().unwrap_or(0));
+                window.packets = window.packets.max(self.saved);
                 match self.is_full {
                     true => self.probe_rate(acked.now_ns),
                     false => self.mode = Mode::Startup,
@@ -315,21 +343,26 @@ impl Bbr {
         }
     }
 
+    /// Takes losses off the window; true in the first round of a recovery, when as much is sent as arrives.
+    fn repair(&mut self, window: &mut Window, acked: &Acked) -> bool {
+        let before = std::mem::replace(&mut self.repair, acked.repair);
+        window.packets = window.packets.saturating_sub(acked.lost).max(1);
+        let arriving = acked.in_flight.1 + acked.packets;
+        if acked.repair == Repair::Reducing && before != Repair::Reducing {
+            (self.conserving, self.round_ends) = (true, acked.delivered);
+            window.packets = arriving;
+        } else if acked.repair == Repair::None && before != Repair::None {
+            self.conserving = false;
+            window.packets = window.packets.max(self.saved);
+        }
+        if self.conserving {
+            window.packets = window.packets.max(arriving);
+        }
+        self.conserving
+    }
+
     fn set_window(&mut self, window: &mut Window, acked: &Acked) {
-        if acked.lost > 0 {
-            window.packets = window.packets.saturating_sub(acked.lost).max(1);
-        }
-        if self.was_open && !acked.is_open {
-            self.conserving = Some(self.round + 1);
-            window.packets = acked.in_flight.1 + acked.packets;
-        }
-        self.was_open = acked.is_open;
-        if self.conserving.is_some_and(|round| self.round >= round) {
-            self.conserving = None;
-        }
-        if self.conserving.is_some() {
-            window.packets = window.packets.max(acked.in_flight.1 + acked.packets);
-        } else {
+        if acked.packets > 0 && !self.repair(window, acked) {
             let gain = match self.mode {
                 Mode::Startup | Mode::Drain => HIGH_GAIN,
                 Mode::ProbeRate { .. } => WINDOW_GAIN,

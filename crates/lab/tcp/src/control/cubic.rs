@@ -3,7 +3,7 @@
 
 use super::hystart::{SlowStart, Start};
 use super::reno::Increase;
-use super::{Acked, LEAST_WINDOW, Window};
+use super::{Acked, LEAST_WINDOW, Repair, Window};
 
 /// Packets per cubic second (RFC 9438 section 4.1.1).
 const C: f64 = 0.4;
@@ -15,6 +15,8 @@ const FRIENDLY: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const MOST_COUNT_WITHOUT_AIM: f64 = 20.0;
 /// The window grows by half at most in a round trip (section 4.4).
 const LEAST_COUNT: f64 = 2.0;
+/// While the window stays, the function is looked at this often (Linux).
+const LOOKS_EACH_NS: u64 = 31_250_000;
 
 #[derive(Debug)]
 pub(crate) struct Cubic {
@@ -34,6 +36,30 @@ struct Epoch {
     seconds: f64,
     /// Window of NewReno.
     friendly: f64,
+    /// Window and time when the function was looked at, and what it said.
+    looked: (f64, u64),
+    count: f64,
+}
+
+impl Epoch {
+    /// Packets for which the window grows by one, of whole packets as in Linux.
+    fn look(&self, window: f64, acked: &Acked, has_no_aim: bool) -> f64 {
+        let ahead_ns = acked.now_ns - self.began_ns + acked.least_rtt_ns;
+        let off = ahead_ns as f64 / 1e9 - self.seconds;
+        let target = self.origin + (C * off.powi(3)).trunc();
+        let mut count = match target > window {
+            true => window / (target - window),
+            false => 100.0 * window,
+        };
+        if has_no_aim {
+            count = count.min(MOST_COUNT_WITHOUT_AIM);
+        }
+        let friendly = self.friendly.trunc();
+        if friendly > window {
+            count = count.min(window / (friendly - window));
+        }
+        count.max(LEAST_COUNT)
+    }
 }
 
 impl Cubic {
@@ -47,7 +73,7 @@ impl Cubic {
     }
 
     pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
-        if !acked.is_open || !acked.is_limited {
+        if acked.repair == Repair::Reducing || !acked.is_limited {
             return;
         }
         let packets = match window.in_slow_start() {
@@ -71,23 +97,17 @@ impl Cubic {
                 origin: most.max(window),
                 seconds: (below / C).cbrt(),
                 friendly: window,
+                looked: (0.0, 0),
+                count: 0.0,
             }
         });
-        let ahead_ns = acked.now_ns - epoch.began_ns + acked.least_rtt_ns;
-        let off = ahead_ns as f64 / 1e9 - epoch.seconds;
-        let target = epoch.origin + C * off.powi(3);
-        let mut count = match target > window {
-            true => window / (target - window),
-            false => 100.0 * window,
-        };
-        if most == 0.0 {
-            count = count.min(MOST_COUNT_WITHOUT_AIM);
-        }
         epoch.friendly += FRIENDLY * packets / window;
-        if epoch.friendly > window {
-            count = count.min(window / (epoch.friendly - window));
+        let (looked_at, looked_ns) = epoch.looked;
+        if looked_at != window || acked.now_ns - looked_ns > LOOKS_EACH_NS {
+            epoch.looked = (window, acked.now_ns);
+            epoch.count = epoch.look(window, acked, most == 0.0);
         }
-        count.max(LEAST_COUNT)
+        epoch.count
     }
 
     pub fn threshold(&mut self, window: &Window) -> u64 {
@@ -139,10 +159,11 @@ mod tests {
             least_rtt_ns: 40 * MS,
             in_flight: (2, 0),
             delivered: 10,
+            lost_so_far: 0,
             rate: None,
             until: 0,
             sent_until: 0,
-            is_open: true,
+            repair: Repair::None,
             is_limited: true,
             is_paced: false,
         };

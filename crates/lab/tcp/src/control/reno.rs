@@ -1,7 +1,7 @@
 //! NewReno (RFC 5681, RFC 6582): a packet more for each window that arrives, half of the window after a loss.
 
 use super::hystart::{SlowStart, Start};
-use super::{Acked, Window};
+use super::{Acked, Repair, Window};
 
 #[derive(Debug)]
 pub(crate) struct Reno {
@@ -18,7 +18,7 @@ impl Reno {
     }
 
     pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
-        if !acked.is_open || !acked.is_limited {
+        if acked.repair == Repair::Reducing || !acked.is_limited {
             return;
         }
         let packets = match window.in_slow_start() {

@@ -3,7 +3,7 @@
 
 use super::hystart::{SlowStart, Start};
 use super::reno::Increase;
-use super::{Acked, LEAST_WINDOW, Window};
+use super::{Acked, LEAST_WINDOW, Repair, Window};
 
 /// Weight of a round trip in the share (RFC 8257 section 4.2: g).
 const WEIGHT: f64 = 1.0 / 16.0;
@@ -48,7 +48,7 @@ impl Scalable {
             (self.packets, self.marked, self.reduced) = (0, 0, false);
             self.ends = acked.sent_until;
         }
-        if !acked.is_open {
+        if acked.repair == Repair::Reducing {
             return;
         }
         if acked.marked > 0 {

@@ -43,8 +43,8 @@ impl Sender {
         self.end_probe(ack);
         let marked = ack.marked.saturating_sub(self.marked);
         self.marked = self.marked.max(ack.marked);
-        self.react(lost, ack.echo_mark && self.config.ecn == EcnUse::Classic);
         self.end_phase();
+        self.react(ack.echo_mark && self.config.ecn == EcnUse::Classic);
         let acked = Acked {
             now_ns,
             packets: arrival.packets,
@@ -58,10 +58,11 @@ impl Sender {
             least_rtt_ns: self.trips.minimum_ns().unwrap_or(0),
             in_flight: (before, self.board.in_flight()),
             delivered: self.counters.delivered,
+            lost_so_far: self.counters.lost,
             rate: sample,
             until: self.acked_until,
             sent_until: self.sent_until,
-            is_open: !matches!(self.phase, Phase::Reducing { .. }),
+            repair: self.phase.repair(),
             is_limited: self.limits.limits(&self.window),
             is_paced: self.rate().is_some(),
         };
@@ -172,38 +173,45 @@ impl Sender {
         }
     }
 
-    /// Begins to reduce the window, once for all losses and marks of a window.
-    pub(super) fn react(&mut self, lost: u64, mark: bool) {
-        let reduces = match self.phase {
-            Phase::Open => lost > 0 || mark,
-            Phase::Reducing { .. } | Phase::Restarting { .. } => false,
-        };
-        if !reduces {
-            return;
+    /// Begins to reduce the window, once for all losses and marks of a window. What was lost meanwhile, and has not arrived when the
+    /// reduction ends, begins another one.
+    pub(super) fn react(&mut self, mark: bool) {
+        let lost = self.board.unrepaired() > 0;
+        match &mut self.phase {
+            Phase::Open if lost || mark => {}
+            Phase::Reducing { until, for_loss, .. } if lost && !*for_loss => {
+                (*until, *for_loss) = (self.sent_until, true);
+                return;
+            }
+            _ => return,
         }
         let before = self.window.packets;
-        self.window.threshold = self.control.threshold(&self.window, lost > 0);
+        self.window.threshold = self.control.threshold(&self.window, lost);
         self.phase = Phase::Reducing {
             until: self.sent_until,
             reduction: Reduction::new(before, self.window.threshold),
+            for_loss: lost,
         };
-        self.counters.recoveries += u64::from(lost > 0);
-        self.counters.marks += u64::from(lost == 0);
+        self.counters.recoveries += u64::from(lost);
+        self.counters.marks += u64::from(!lost);
         self.tell_reaction |= mark;
-        if lost > 0 {
+        if lost {
             self.probe_at = None;
         }
     }
 
     fn end_phase(&mut self) {
-        let (Phase::Reducing { until, .. } | Phase::Restarting { until }) = self.phase else {
-            return;
+        let is_over = match self.phase {
+            Phase::Open => false,
+            // The first packet after the reduction tells the other end of it, which echoes the mark until then.
+            Phase::Reducing { until, for_loss, .. } => self.acked_until >= until + u64::from(!for_loss),
+            Phase::Restarting { until } => self.acked_until >= until,
         };
-        if self.acked_until < until {
+        if !is_over {
             return;
         }
-        if matches!(self.phase, Phase::Reducing { .. }) || self.control.goes_by_model() {
-            self.control.recovered(&mut self.window);
+        if matches!(self.phase, Phase::Reducing { .. }) && !self.control.goes_by_model() {
+            self.window.packets = self.window.threshold;
         }
         self.phase = Phase::Open;
     }

@@ -61,7 +61,8 @@ fn bbr_fills_the_pipe_and_not_the_queue() {
     assert!(seen.rate(0, 5, 60) > 0.97 * 50e6 * 1448.0 / 1500.0);
     let mut rtts: Vec<u64> = seen.rtts_ns[50..].to_vec();
     rtts.sort_unstable();
-    assert!(rtts[rtts.len() / 2] < 43 * MS, "{}", rtts[rtts.len() / 2]);
+    // A tenth of the round trip; the kernel on the same link: 45.8 ms on average.
+    assert!(rtts[rtts.len() / 2] < 44 * MS, "{}", rtts[rtts.len() / 2]);
     // It begins with a rate far too high, and probes later with a quarter more for a round trip.
     assert!(seen.counters[0].recoveries <= 3, "{:?}", seen.counters[0]);
 }

@@ -1,8 +1,8 @@
 //! Whatever a link does, all bytes arrive, in time that is bounded.
 
-use weir_tcp::{Algorithm, EcnUse};
+use weir_tcp::{Ack, Algorithm, Blocks, EcnUse, Sender, SenderConfig};
 
-use super::world::{Flow, SECOND, link, run};
+use super::world::{Flow, MS, SECOND, link, run};
 
 const ALL: [Algorithm; 4] = [
     Algorithm::NewReno,
@@ -59,4 +59,43 @@ fn equal_seeds_give_equal_runs() {
     assert_eq!(one.received, other.received);
     assert_eq!(one.counters, other.counters);
     assert_eq!(one.forward, other.forward);
+}
+
+/// RFC 6675 section 5: a recovery ends with what had been sent when it began. A packet that was lost later, and is known to be by
+/// then, begins another one.
+#[test]
+fn what_is_lost_in_a_recovery_begins_another_one() {
+    const MSS: u64 = 1_448;
+    let mut sender = Sender::new(SenderConfig::new(Algorithm::NewReno), 1 << 20);
+    sender.write(0, 1 << 20);
+    let sent = |sender: &mut Sender, now_ns| {
+        std::iter::from_fn(|| sender.poll_transmit(now_ns))
+            .last()
+            .expect("a packet")
+            .start
+            / MSS
+    };
+    let ack = |until: u64, block: std::ops::Range<u64>| {
+        let mut blocks = Blocks::default();
+        blocks.push(block.start * MSS..block.end * MSS);
+        Ack {
+            until: until * MSS,
+            window: 1 << 20,
+            blocks,
+            echo_mark: false,
+            duplicate: false,
+            marked: 0,
+        }
+    };
+    assert_eq!(sent(&mut sender, 0), 9);
+    // The first packet is lost; with it four new ones leave, 10 to 13.
+    sender.receive(40 * MS, &ack(0, 1..5));
+    sent(&mut sender, 40 * MS);
+    sender.receive(41 * MS, &ack(0, 1..10));
+    let last = sent(&mut sender, 41 * MS);
+    assert!(last > 11, "{last}");
+    assert_eq!(sender.counters().recoveries, 1);
+    // It has arrived, and with it all of these but packet 10.
+    sender.receive(82 * MS, &ack(10, 11..last + 1));
+    assert_eq!((sender.counters().lost, sender.counters().recoveries), (2, 2));
 }

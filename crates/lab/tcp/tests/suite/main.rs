@@ -2,5 +2,6 @@
 
 mod alone;
 mod beside;
+mod beside_kernel;
 mod hostile;
 mod world;
