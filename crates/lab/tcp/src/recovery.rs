@@ -19,7 +19,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Of it what controls are told.
+    /// The part of it that controls need.
     pub fn repair(&self) -> Repair {
         match self {
             Self::Open => Repair::None,

@@ -173,8 +173,8 @@ impl Sender {
         }
     }
 
-    /// Begins to reduce the window, once for all losses and marks of a window. What was lost meanwhile, and has not arrived when the
-    /// reduction ends, begins another one.
+    /// Begins to reduce the window, once for all losses and marks of a window. Packets that are still missing when the reduction ends
+    /// begin another one.
     pub(super) fn react(&mut self, mark: bool) {
         let lost = self.board.unrepaired() > 0;
         match &mut self.phase {
