@@ -116,8 +116,8 @@ pub(super) fn part(folder: &str, weir: &str, arguments: &[&str]) -> String {
 /// Ends parts by their identifiers, and removes their folders and those of parts that run no more. A part is known by its process,
 /// whose working directory is its folder, so that a number that was reused is nobody's. A folder without a process may be one that
 /// a run has just made; and a call of a runner that was killed may arrive late, so that its parts are looked for twice. A part that
-/// is ended may remove its folder itself; of two calls that find one that ended, on hosts that share a file system, the one whose
-/// `rmdir` succeeds says it.
+/// is ended may remove its folder itself. On hosts that share a file system, two calls may find one part: each tries again while the
+/// other one is at it, for some 20 s, and of one that had ended, the call whose `rmdir` succeeds says it.
 pub(super) fn end_parts(
     prefix: &str,
     ids: &[String],
@@ -146,11 +146,11 @@ pub(super) fn end_parts(
          if alive; then [ $named = 1 ] || continue; ended=1; \
          kill \"$pid\" 2>/dev/null; gone 300 || {{ kill -9 \"$pid\" 2>/dev/null; gone 50; }}; \
          elif [ -z \"$pid\" ] && [ $named = 0 ] && [ -z \"$(find \"$folder\" -maxdepth 0 -mmin +10)\" ]; then continue; fi; \
-         if [ -d \"$folder/testbed\" ] && ! (cd \"$folder\" && {weir} {clean} >&2); then \
-         sleep 1; [ ! -d \"$folder/testbed\" ] || {{ echo \"left: $folder\"; continue; }}; fi; \
-         find \"$folder\" -mindepth 1 -delete 2>/dev/null; \
-         if rmdir \"$folder\" 2>/dev/null || [ $ended = 1 ] && [ ! -d \"$folder\" ]; then echo \"$folder\"; \
-         elif [ -d \"$folder\" ]; then echo \"left: $folder\"; fi; done; }}; \
+         tries=0; mine=0; while [ -d \"$folder\" ] && [ $tries -lt 20 ]; do \
+         [ $tries -eq 0 ] || sleep 1; tries=$((tries+1)); \
+         [ ! -d \"$folder/testbed\" ] || (cd \"$folder\" && {weir} {clean} >&2) || continue; \
+         find \"$folder\" -mindepth 1 -delete 2>/dev/null; ! rmdir \"$folder\" 2>/dev/null || mine=1; done; \
+         if [ -d \"$folder\" ]; then echo \"left: $folder\"; elif [ $mine$ended != 00 ]; then echo \"$folder\"; fi; done; }}; \
          sweep; [ -z \"${{ids# }}\" ] || {{ sleep 2; sweep; }}; true"
     )
 }

@@ -185,14 +185,15 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
     assert!(missing.contains("install the OpenSSH client"), "{missing}");
 }
 
-/// What stands for weir says that it runs, and reads until its standard input ends; asked to clean, it removes what it left.
+/// What stands for weir says that it runs, and reads until its standard input ends; asked to clean, it
+/// removes what it left, in a while, and one at a time.
 #[track_caller]
 fn a_part_of_a_testbed_is_spoken_to_and_ended(host: &Host, executor: &SshExecutor<'_>) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("weir");
     fs::write(
         &program,
-        "#!/bin/sh\nif [ \"$3\" = --clean ]; then rm -r testbed; exit; fi\n\
+        "#!/bin/sh\nif [ \"$3\" = --clean ]; then mkdir cleaning || exit 1; sleep 2; rm -r testbed; exit; fi\n\
          mkdir testbed; echo \"$*\"; while read -r line; do echo \"$line\"; done; rmdir testbed; exit 0\n",
     )
     .unwrap();
@@ -271,6 +272,7 @@ fn parts_are_ended_by_identifiers(host: &Host, executor: &SshExecutor<'_>, progr
     // Two calls at once are two hosts with one file system.
     let id = format!("{}-2", executor.folder);
     let shared = made(&id);
+    fs::create_dir(format!("{}/testbed", shared.path())).unwrap();
     let said = std::thread::scope(|scope| {
         let calls = [(); 2].map(|()| scope.spawn(|| others(ended(std::slice::from_ref(&id), false))));
         calls.map(|call| call.join().unwrap()).concat()
