@@ -132,7 +132,7 @@ fn private_and_public_addresses_are_tested_side_by_side() {
     }
     fs::write("private.yaml", file).unwrap();
     let pair = "--one-way --addresses both --pair aws:eu-west-1->aws:us-east-1";
-    // Medians are compared: a host that stands still for half a second takes them with it in less.
+    // Medians are compared: in less time, a host that stands still for half a second changes them.
     let small = "--rtt-for 2s --tcp-for 0s --udp-for 0s --max-bytes 5MB";
     let ran = mesh(0, &format!("run --hosts private.yaml --again {pair} {small}"));
     assert_eq!(ran["finished"], 2, "{ran}");
