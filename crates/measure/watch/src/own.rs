@@ -22,8 +22,10 @@ const LONGEST_S: u64 = 3_600;
 pub struct Moment {
     /// Unix time.
     pub unix_ns: u64,
-    /// A clock that nobody sets.
+    /// A clock that nobody sets, read after the other.
     pub monotonic_ns: u64,
+    /// By how much the other may have been read before it: a process that is not run in between reads no step of the clock.
+    pub within_ns: u64,
 }
 
 /// Why seconds are excluded, with its size.
@@ -94,13 +96,13 @@ impl Disturbed {
     }
 }
 
-/// What a sleep of `asked_ns` from one moment to another says.
+/// What it says that one moment was to follow another after `asked_ns`.
 #[must_use]
 pub fn of_sleep(asked_ns: u64, before: Moment, after: Moment) -> Option<Disturbed> {
     let slept_ns = after.monotonic_ns.saturating_sub(before.monotonic_ns);
     let late_ns = slept_ns.saturating_sub(asked_ns);
     let set_ns = after.unix_ns.wrapping_sub(before.unix_ns.wrapping_add(slept_ns)) as i64;
-    if set_ns.unsigned_abs() >= STEP_NS {
+    if set_ns.unsigned_abs() >= STEP_NS + before.within_ns + after.within_ns {
         return Some(Disturbed {
             cause: Cause::Clock(set_ns),
             from_ns: after.unix_ns.saturating_sub(ON_THE_WAY_NS),
@@ -154,6 +156,7 @@ mod tests {
         Moment {
             unix_ns: unix_ms * MS,
             monotonic_ns: monotonic_ms * MS,
+            within_ns: 0,
         }
     }
 
@@ -178,6 +181,14 @@ mod tests {
             assert_eq!(set.cause, Cause::Clock(set_s * 1_000_000_000));
             assert_eq!(seconds(set), [unix_ms / 1_000 - 1, unix_ms / 1_000]);
         }
+        // Nor is it set when the process stood still between the two readings of a moment; that is a stall.
+        let parted = Moment {
+            within_ns: 300 * MS,
+            ..at(10_050, 850)
+        };
+        let stall = of_sleep(50 * MS, at(10_000, 500), parted).unwrap();
+        assert_eq!(stall.cause, Cause::Stalled(300 * MS));
+        assert_eq!(of_sleep(50 * MS, parted, at(10_400, 900)), None);
         // A slewed clock is none.
         assert_eq!(of_sleep(50 * MS, at(10_000, 500), at(10_055, 550)), None);
     }

@@ -56,13 +56,15 @@ impl Drop for OwnHost {
 fn observe(stop: &Stop, into: &Mutex<Vec<Disturbed>>) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut counters = HostCounters::read(None);
+    let mut before = moment();
     while !stop.is_set() {
-        let before = moment();
+        // From moment to moment, since the clock may be set while counters are read, too.
+        let awake_ns = clock::monotonic_ns() - before.monotonic_ns;
         std::thread::sleep(NAP);
         let after = moment();
-        let mut found: Vec<Disturbed> = of_sleep(NAP.as_nanos() as u64, before, after)
-            .into_iter()
-            .collect();
+        let asked_ns = awake_ns + NAP.as_nanos() as u64;
+        let mut found: Vec<Disturbed> = of_sleep(asked_ns, before, after).into_iter().collect();
+        before = after;
         if after.monotonic_ns >= counters.monotonic_ns + SECOND_NS {
             let now = HostCounters::read(None);
             found.extend(of_counters(
@@ -80,8 +82,12 @@ fn observe(stop: &Stop, into: &Mutex<Vec<Disturbed>>) {
 }
 
 fn moment() -> Moment {
+    let first_ns = clock::monotonic_ns();
+    let unix_ns = clock::unix_ns();
+    let monotonic_ns = clock::monotonic_ns();
     Moment {
-        unix_ns: clock::unix_ns(),
-        monotonic_ns: clock::monotonic_ns(),
+        unix_ns,
+        monotonic_ns,
+        within_ns: monotonic_ns - first_ns,
     }
 }
