@@ -83,16 +83,21 @@ fn gain(mean_log: f64) -> f64 {
     1.0 - mean_log.exp()
 }
 
-/// Gain less weighted harm. That viewers are better off does not count: more than chance it is not expected to be.
-fn scored(gain: f64, harm: f64, harm_weight: f64) -> f64 {
-    gain - harm_weight * harm.max(0.0)
-}
-
-/// The score over the households that both have.
+/// Gain less weighted harm, over the households that both have: the order of candidates with the same households.
 pub(crate) fn score(unpaced: &OfVariant, paced: &OfVariant, harm_weight: f64) -> f64 {
     let effects = Effects::new(unpaced, paced);
     let harm = mean(effects.harm.values().copied());
-    scored(gain(mean(effects.logs.values().copied())), harm, harm_weight)
+    gain(mean(effects.logs.values().copied())) - harm_weight * harm
+}
+
+/// Sets the scores. That viewers are better off than unpaced counts for no candidate: no pace is expected to do that, so that it
+/// is chance in the unpaced sessions, which all candidates are compared with. Harm counts from the least one then; from 0 it
+/// would hide what the candidates differ by.
+fn set_scores(candidates: &mut [Trial], harm_weight: f64) {
+    let least = candidates.iter().map(|trial| trial.harm.mean).fold(0.0, f64::min);
+    for trial in candidates {
+        trial.score = trial.gain.mean - harm_weight * (trial.harm.mean - least);
+    }
 }
 
 /// A figure of a candidate.
@@ -148,7 +153,7 @@ pub struct Trial {
     pub harm: Estimate,
     /// Share by which the times of neighbours fall.
     pub gain: Estimate,
-    /// Gain less weighted harm, which counts from 0 on.
+    /// Gain less weighted harm, which counts from 0 on, or from the least one if that is below.
     pub score: f64,
     /// No other candidate has more gain without more harm.
     pub on_front: bool,
@@ -205,6 +210,7 @@ impl Tuner {
         let best = candidates.iter().position(|(place, _)| *place == best);
         let mut candidates: Vec<Trial> = candidates.into_iter().map(|(_, trial)| trial).collect();
         mark_front(&mut candidates);
+        set_scores(&mut candidates, self.tuning.harm_weight);
         TuneSummary {
             population: self.population.name.clone(),
             households: unpaced.len() as u64,
@@ -241,7 +247,7 @@ impl Tuner {
             pace_burst: variant.pace_burst.to_string(),
             pace_factor: variant.pace_factor.unwrap_or(1.0),
             households: self.measured[place].len() as u64,
-            score: scored(gained.mean, harm.mean, self.tuning.harm_weight),
+            score: 0.0,
             harm,
             gain: gained,
             on_front: false,
@@ -323,7 +329,7 @@ mod tests {
             households: 1,
             harm: figure(harm),
             gain: figure(gain),
-            score: scored(gain, harm, 10.0),
+            score: 0.0,
             on_front: false,
         }
     }
@@ -346,9 +352,14 @@ mod tests {
     }
 
     #[test]
-    fn harm_counts_and_its_opposite_does_not() {
-        assert!((scored(0.2, 0.01, 10.0) - 0.1).abs() < 1e-12);
-        assert!((scored(0.2, -0.01, 10.0) - 0.2).abs() < 1e-12);
+    fn harm_counts_from_0_or_from_the_least() {
+        let scores = |of: [(f64, f64); 2]| {
+            let mut trials = of.map(|(harm, gain)| trial(harm, gain));
+            set_scores(&mut trials, 10.0);
+            trials.map(|trial| (trial.score * 1e9).round() / 1e9)
+        };
+        assert_eq!(scores([(0.01, 0.2), (0.02, 0.25)]), [0.1, 0.05]);
+        assert_eq!(scores([(-0.01, 0.2), (0.002, 0.25)]), [0.2, 0.13]);
     }
 
     /// A title of 100 s at 2 Mbit/s, of which 10 s were waited for with a top rung of 4 Mbit/s.

@@ -39,7 +39,8 @@ pub fn tune(summary: &TuneSummary, all: bool) -> String {
     text.push_str(&titled(&title, &shown));
     text.push_str(&format!(
         "harm: value that viewers lose (bit rate played, less the top rung while they wait); gain: fall of the neighbours'\n\
-         times (P95 delay of calls, time of downloads); both against unpaced. score = gain - {} x harm above 0\n",
+         times (P95 delay of calls, time of downloads); both against unpaced.\n\
+         score = gain - {} x harm, which counts from 0, or from the least one if that is below\n",
         summary.harm_weight
     ));
     if all {
