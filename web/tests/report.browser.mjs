@@ -75,6 +75,24 @@ test("the check for empty charts finds one", async () => {
   await page.context().close();
 });
 
+test("each chart is drawn once", async () => {
+  // Counts drawings that another one replaces.
+  const count = () => {
+    window.replaced = 0;
+    new MutationObserver((changes) => {
+      for (const { removedNodes } of changes)
+        window.replaced += [...removedNodes].filter((node) => node.nodeName === "svg").length;
+    }).observe(document, { childList: true, subtree: true });
+  };
+  const page = await open(reportOf("once", FIXTURES.rtt()), { prepare: (page) => page.addInitScript(count) });
+  await drawn(page);
+  // What comes into sight is drawn in the next frame, the rest 150 ms later.
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+  await page.waitForTimeout(600);
+  assert.equal(await page.evaluate(() => window.replaced), 0);
+  await page.context().close();
+});
+
 test("the charts of an RTT run carry the document's values", async () => {
   const document = FIXTURES.rtt();
   const series = document.runs[0].series;

@@ -26,12 +26,11 @@ const intersections = new IntersectionObserver(
 
 const widths = new WeakMap<Element, number>();
 const sizes = new ResizeObserver((entries) => {
-  for (const entry of entries) {
-    const chart = seen.get(entry.target);
-    const width = Math.round(entry.contentRect.width);
+  for (const { target } of entries) {
+    const chart = seen.get(target);
     // A chart changes its own height by drawing itself: only another width asks for a new drawing.
-    if (chart && widths.get(entry.target) !== width) dirty.add(chart);
-    widths.set(entry.target, width);
+    if (chart && widths.get(target) !== target.clientWidth) dirty.add(chart);
+    widths.set(target, target.clientWidth);
   }
   request();
 });
@@ -64,7 +63,7 @@ function drawOne(chart: Drawable): void {
   dirty.delete(chart);
   // Inside something folded it has no width yet; it gets one, and is drawn, when that is opened.
   if (chart.element.clientWidth === 0) return;
-  widths.set(chart.element, Math.round(chart.element.clientWidth));
+  widths.set(chart.element, chart.element.clientWidth);
   chart.draw();
 }
 

@@ -79,38 +79,38 @@ impl Folder {
         path: &ObjectPath,
         range: Range<u64>,
     ) -> Result<(Meta, Range<u64>, ByteStream), Fault> {
-        let (file, meta) = match self.open_at_hand(path) {
+        let (file, metadata) = match self.open_at_hand(path) {
             Some(opened) => opened,
             None => {
                 let (root, path) = (self.root.clone(), path.clone());
                 beside(move || opened(&root, &path)).await?
             }
         };
-        let given = range.start..range.end.min(meta.length);
+        let given = range.start..range.end.min(metadata.len());
         if given.is_empty() {
             return Err(Fault::BeyondEnd);
         }
         let reader = Reader {
             file,
-            meta: meta.clone(),
+            version: version(&metadata),
             left: given.clone(),
             buffers: self.buffers.clone(),
         };
         let stream = stream::try_unfold(Next::AtHand(reader), Next::piece);
-        Ok((meta, given, stream.boxed()))
+        Ok((meta(&metadata), given, stream.boxed()))
     }
 
-    fn open_at_hand(&self, path: &ObjectPath) -> Option<(File, Meta)> {
+    fn open_at_hand(&self, path: &ObjectPath) -> Option<(File, Metadata)> {
         let file = at_hand::open(&self.opened, path)?;
         let metadata = file.metadata().ok()?;
-        metadata.is_file().then(|| (file, meta(&metadata)))
+        metadata.is_file().then_some((file, metadata))
     }
 }
 
 /// An open file and what is still to be read of it.
 struct Reader {
     file: File,
-    meta: Meta,
+    version: Version,
     left: Range<u64>,
     buffers: Buffers,
 }
@@ -187,7 +187,7 @@ impl Reader {
     /// A file that is written over in place has bytes of two versions.
     fn check_version(&self) -> Result<(), Fault> {
         let now = self.file.metadata()?;
-        if self.meta.is_same_version(&meta(&now)) {
+        if self.version == version(&now) {
             Ok(())
         } else {
             Err(Fault::Changed)
@@ -205,11 +205,11 @@ async fn beside<T: Send + 'static>(
 }
 
 /// Opens a file that lies below the root.
-fn opened(root: &Path, path: &ObjectPath) -> Result<(File, Meta), Fault> {
+fn opened(root: &Path, path: &ObjectPath) -> Result<(File, Metadata), Fault> {
     let (real, _) = resolved(root, path)?;
     let file = File::open(real)?;
-    let meta = meta(&file.metadata()?);
-    Ok((file, meta))
+    let metadata = file.metadata()?;
+    Ok((file, metadata))
 }
 
 /// Where a file lies with all symbolic links resolved. What lies elsewhere than below the root, or is no file, is not
@@ -301,16 +301,18 @@ fn found(root: &Path, path: &ObjectPath) -> Result<Meta, Fault> {
     Ok(meta(&metadata))
 }
 
+/// What tells the versions of a file apart: inode, length, seconds and nanoseconds of its last write.
+type Version = (u64, u64, i64, i64);
+
+fn version(file: &Metadata) -> Version {
+    (file.ino(), file.len(), file.mtime(), file.mtime_nsec())
+}
+
 fn meta(file: &Metadata) -> Meta {
+    let (inode, length, seconds, nanoseconds) = version(file);
     Meta {
-        length: file.len(),
-        etag: Some(format!(
-            "\"{:x}-{:x}-{:x}.{:x}\"",
-            file.ino(),
-            file.len(),
-            file.mtime(),
-            file.mtime_nsec()
-        )),
+        length,
+        etag: Some(format!("\"{inode:x}-{length:x}-{seconds:x}.{nanoseconds:x}\"")),
         modified: file.modified().ok(),
     }
 }
