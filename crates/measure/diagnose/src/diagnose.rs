@@ -94,7 +94,15 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     // Loss of payloads that are too long is no property of the path that shorter ones meet.
     let longest = cliff.map_or(u32::MAX, |cliff| cliff.longest_good());
     let counts = |step: &&Step| step.test.payload <= longest && !ecn::is_dropped(step);
-    let mut plain: Vec<&Step> = steps.plain().filter(counts).collect();
+    // What hosts drop comes in bursts of their own.
+    let mut plain: Vec<&Step> = steps
+        .plain()
+        .filter(counts)
+        .filter(|step| step.host_share() <= OF_HOSTS)
+        .collect();
+    if plain.is_empty() {
+        plain = steps.plain().filter(counts).collect();
+    }
     if plain.is_empty() {
         plain = steps.unlimited().filter(counts).collect();
     }
@@ -143,6 +151,9 @@ fn of_round_trips(measured: &Measured) -> Vec<Finding> {
     causes::judge(&mut findings);
     findings
 }
+
+/// A test in which hosts dropped a larger share of what was lost says less of the network than others.
+const OF_HOSTS: f64 = 0.005;
 
 /// Findings of the network that loss on hosts could explain.
 const OF_LOSS: [FindingName; 5] = [

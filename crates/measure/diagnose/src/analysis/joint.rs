@@ -5,31 +5,35 @@
 use std::collections::BTreeMap;
 
 use weir_measure::survey::LossOnset;
-use weir_stats::{Counted, median};
+use weir_stats::median;
 
 use super::Step;
-use super::limits::{self, LEAST_LOSS, Limit, LimitKind, Load, Looked, Steadiness};
+use super::limits::{self, Limit, LimitKind, Load, Looked, Steadiness};
 use super::pattern::is_every_length_alike;
-use super::process::design_effect;
+use super::single_losses::{self, Said};
+use super::spread::{Spread, spreads};
 
 /// A cause has to make the prediction better by this much (nats): above the logarithm of the number of sets that are
 /// tried.
 const PRICE: f64 = 12.0;
 /// The prediction of a test by a limit is off by this share of it: bursts, buckets and their first fill.
 const ROUGH: f64 = 0.02;
-/// Any other by this share: the same loss is not the same in every second.
-const UNEVEN: f64 = 0.05;
+/// Any other by one of these shares, whichever predicts all tests better: few paths lose the same in every second, but some do.
+const UNEVEN: [f64; 2] = [0.05, 0.01];
 /// The same where a full path decides: what its queue takes depends on the sender's bursts.
 const FULL: f64 = 0.05;
 /// Packets that a host dropped are counted, or estimated, with this error.
 const HOST: f64 = 0.1;
+/// Where bursts take so many packets, what long packets lose beside them is counted by events.
+const CLUMPED: f64 = 4.0;
 /// Loss below which a prediction is exact enough.
 const EXACT: f64 = 2e-5;
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
-/// Loss of long packets is at most this multiple of that of any test of them, and that many packets more.
+/// Loss of long packets is at most this multiple of that of any test of them, and that many packets and standard deviations more.
 const LIKE: f64 = 3.0;
 const FEW: f64 = 20.0;
+const WITHIN: f64 = 3.0;
 /// Numbers of flows that have to differ for a growth with them.
 const LEAST_COUNTS: usize = 3;
 /// No loss grows beyond this share.
@@ -100,6 +104,8 @@ struct Tried {
     limit: Option<Limit>,
     /// Nats; less is better.
     cost: f64,
+    /// What the number of loss events says for the loss of long packets.
+    singly: Option<Said>,
 }
 
 /// Infers them; `onset` is the rate at which loss begins, where lower ones were tried, `jitter_ns` the path's without a load.
@@ -128,11 +134,11 @@ pub(super) fn infer(steps: &[Step], onset: Option<&LossOnset>, header_bytes: u32
         loss,
         gain: gain(|causes| causes.long.is_some()),
     };
-    let causes = best.causes.refined(&loads, best.limit.as_ref());
+    let causes = best.causes.refined(&loads, best.limit.as_ref(), best.singly);
     let expected = |(load, spread): (&Load, &Spread)| {
         let mut load = load.clone();
         load.beside = causes.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, best.limit.as_ref(), spread);
+        let (predicted, deviation) = predicted(&load, best.limit.as_ref(), spread, UNEVEN[0]);
         let everywhere = causes.everywhere_with(load.flows);
         let expected = Expected {
             limit: predicted - load.beside,
@@ -159,7 +165,7 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
     let mut steady = Steadiness::default();
     let is_regular = is_every_length_alike(looked.steps);
     let queued = !is_regular && limits::is_queued(looked, loads, &mut steady);
-    let suggested = Causes::suggested_by(loads);
+    let suggested = Causes::suggested_by(loads, spreads);
     let mut loads = loads.to_vec();
     let try_one = |causes: Causes| {
         for load in &mut loads {
@@ -170,10 +176,12 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         } else {
             limits::find(looked, &loads, &mut steady)
         };
-        let each = loads.iter().zip(spreads);
-        let misfit: f64 = each
-            .map(|(load, spread)| misfit(load, limit.as_ref(), spread))
-            .sum();
+        let misfit = |uneven: f64| -> f64 {
+            let each = loads.iter().zip(spreads);
+            each.map(|(load, spread)| misfit(load, limit.as_ref(), spread, uneven))
+                .sum()
+        };
+        let misfit = UNEVEN.map(misfit).into_iter().fold(f64::MAX, f64::min);
         let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
         let against = if is_regular {
             0.0
@@ -184,55 +192,35 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
                 .against_chance(looked.steps, &loads, limit.as_ref())
                 .min(DECIDED)
         };
-        let count = causes.count() + usize::from(limit.is_some());
+        // A limit that does not hold all tests at the same has two values.
+        let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.varies()));
+        let count = causes.count() + values;
         Tried {
             causes,
             limit,
             cost: misfit + against + PRICE * count as f64,
+            singly: None,
         }
     };
-    suggested.into_iter().map(try_one).collect()
+    let mut all: Vec<Tried> = suggested.into_iter().map(try_one).collect();
+    hear_events(looked.steps, (&loads, spreads), &mut all);
+    all
 }
 
-/// What the loss of a test varies by beside its mean.
-struct Spread {
-    /// Variance over that of independent losses.
-    bursts: f64,
-    /// Variance of the mean, since each flow has a route and routes lose unequally.
-    routes: f64,
-}
-
-fn spreads(steps: &[Step], loads: &[Load]) -> Vec<Spread> {
-    let gentle = || loads.iter().filter(|load| load.loss < LEAST_LOSS);
-    let unequal = gentle()
-        .map(|load| unequal(&steps[load.index()]))
-        .fold(0.0, f64::max);
-    // A test that happened to meet no burst met the same path as those that did.
-    let lost: f64 = gentle().map(|load| load.counted.events as f64).sum();
-    let bursts = |load: &Load| load.counted.events as f64 * design_effect(&steps[load.index()]);
-    let bursts = gentle().map(bursts).sum::<f64>() / lost.max(1.0);
-    let of = |load: &Load| {
-        let step = &steps[load.index()];
-        Spread {
-            bursts: design_effect(step).max(bursts),
-            routes: unequal / step.flow_count().max(1) as f64,
-        }
-    };
-    loads.iter().map(of).collect()
-}
-
-/// Variance of the loss of flows, beyond that of counting.
-fn unequal(step: &Step) -> f64 {
-    let (flows, mean) = (step.flow_loss.len() as f64, step.loss().rate());
-    if flows < 2.0 || mean <= 0.0 {
-        return 0.0;
+/// Lets the number of loss events speak for losses of long packets. Tests that meet a limit lose as it has it: those of the set that
+/// is the best without them do not count.
+fn hear_events(steps: &[Step], (loads, spreads): (&[Load], &[Spread]), all: &mut [Tried]) {
+    let best = all.iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
+    let limit = best.and_then(|best| best.limit.clone());
+    for tried in &mut *all {
+        let longest = tried.causes.long.map_or(u32::MAX, |(longest, _)| longest);
+        tried.singly = single_losses::said(steps, (loads, spreads), longest, limit.as_ref());
     }
-    let effect = design_effect(step);
-    let beyond = |flow: &Counted| {
-        let counting = effect * mean * (1.0 - mean) / flow.trials.max(1) as f64;
-        (flow.rate() - mean).powi(2) - counting
-    };
-    (step.flow_loss.iter().map(beyond).sum::<f64>() / (flows - 1.0)).max(0.0)
+    let gain = |tried: &Tried| tried.singly.map_or(0.0, |said| said.gain);
+    let most = all.iter().map(gain).fold(DECIDED, f64::max);
+    for tried in all {
+        tried.cost -= gain(tried) * DECIDED / most;
+    }
 }
 
 /// Loss that is not a limit's.
@@ -248,7 +236,7 @@ struct Causes {
 
 impl Causes {
     /// What the losses of the tests themselves suggest: every test may be one that meets no limit.
-    fn suggested_by(loads: &[Load]) -> Vec<Causes> {
+    fn suggested_by(loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
         let mut lengths: Vec<u32> = loads.iter().map(|load| load.payload).collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -265,9 +253,9 @@ impl Causes {
             all.push(plain);
             all.extend(plain.with_growth(u32::MAX, loads));
             for longest in &lengths {
-                all.extend(plain.with_long(*longest, loads));
+                all.extend(plain.with_long(*longest, loads, spreads));
                 let growing = plain.with_growth(*longest, loads).into_iter();
-                all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads)));
+                all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads, spreads)));
             }
         }
         all
@@ -288,15 +276,21 @@ impl Causes {
     }
 
     /// The same, and each loss of longer packets than this that a test suggests.
-    fn with_long(self, longest: u32, loads: &[Load]) -> Vec<Causes> {
-        let longer = || loads.iter().filter(|load| load.payload > longest);
+    fn with_long(self, longest: u32, loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
+        let longer = || {
+            let all = loads.iter().zip(spreads);
+            all.filter(|(load, _)| load.payload > longest)
+        };
         let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
         // Whatever else a test meets, its long packets are lost all the same.
-        let bound = |load: &Load| LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64;
+        let bound = |(load, spread): (&Load, &Spread)| {
+            let chance = WITHIN * spread.variance(load, load.loss).sqrt();
+            LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64 + chance
+        };
         let most = longer().map(bound).fold(1.0, f64::min);
         distinct(
             longer()
-                .map(beyond)
+                .map(|(load, _)| beyond(load))
                 .filter(|loss| *loss > 0.0 && *loss < most)
                 .collect(),
         )
@@ -322,15 +316,27 @@ impl Causes {
     }
 
     /// The same causes, with the losses of all tests that meet no limit in place of single ones.
-    fn refined(self, loads: &[Load], limit: Option<&Limit>) -> Causes {
+    fn refined(self, loads: &[Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
         let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
         let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index()));
         let (short, long): (Vec<&Load>, Vec<&Load>) = loads
             .iter()
             .filter(is_free)
             .partition(|load| load.payload <= longest);
-        let refined = self.fitted(&short);
         let sent = |load: &&Load| load.counted.trials as f64;
+        if let Some(said) = singly.filter(|said| said.packets_per_event >= CLUMPED) {
+            // All tests together say more of bursts than those of short packets alone.
+            let lost = |load: &&Load| load.counted.events as f64;
+            let all = || short.iter().chain(&long);
+            let singly = said.share * long.iter().map(sent).sum::<f64>();
+            let everywhere = (all().map(lost).sum::<f64>() - singly) / all().map(sent).sum::<f64>().max(1.0);
+            return Causes {
+                everywhere: everywhere.max(0.0),
+                growth: 0.0,
+                long: Some((longest, said.share)),
+            };
+        }
+        let refined = self.fitted(&short);
         let passed: f64 = long.iter().map(|load| sent(load) * (1.0 - load.loss)).sum();
         let reached: f64 = long
             .iter()
@@ -390,25 +396,24 @@ fn distinct(mut losses: Vec<f64>) -> Vec<f64> {
 
 /// What a test's loss says against a prediction: the negative logarithm of its normal density, so that a prediction that
 /// fits everything pays for being vague.
-fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread) -> f64 {
-    let (predicted, deviation) = predicted(load, limit, spread);
+fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f64 {
+    let (predicted, deviation) = predicted(load, limit, spread, uneven);
     let off = ((load.loss - predicted).abs() / deviation).min(FAR);
     0.5 * off * off + (deviation / EXACT).ln()
 }
 
 /// The loss of a test, and its standard deviation.
-fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread) -> (f64, f64) {
+fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> (f64, f64) {
     let taken = limit.map_or(0.0, |limit| load.taken_by(limit));
     let predicted = 1.0 - (1.0 - load.beside) * (1.0 - taken);
-    let middle = 0.5 * (predicted + load.loss);
-    let counting = spread.bursts * middle * (1.0 - middle) / load.counted.trials.max(1) as f64;
+    let chance = spread.variance(load, 0.5 * (predicted + load.loss));
     let rough = match limit {
         Some(limit) if limit.kind == LimitKind::Path || limit.varies() => FULL + load.taken_within(limit),
-        Some(_) if taken > 0.0 => ROUGH,
+        Some(limit) if load.is_near(limit) => ROUGH,
         _ => 0.0,
     };
-    let uneven = UNEVEN * predicted + EXACT;
+    let uneven = uneven * predicted + EXACT;
     let host = HOST * load.by_host;
     let rough = rough * rough + uneven * uneven + host * host;
-    (predicted, (counting + rough + spread.routes).sqrt())
+    (predicted, (chance + rough).sqrt())
 }

@@ -25,6 +25,10 @@ const AGREE: f64 = 0.03;
 const LOOSELY: f64 = 0.1;
 /// The same where the total differs by [`SWEEP`] times.
 const VARIES: f64 = 1.0;
+/// A test so far below a limit meets it all the same where a burst is more than its bucket.
+const NEAR: f64 = 0.05;
+/// Below this share of what a full path carries it is not full.
+const FAR_BELOW: f64 = 0.7;
 /// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
 /// holds: as much as the limit lets through in this time, seconds.
 const EXCEEDED: f64 = 0.01;
@@ -179,7 +183,9 @@ impl Load {
             // A limit lets something through.
             return None;
         }
-        let offered = test.asked? as f64;
+        // A sender that was late may have offered less.
+        let sent = step.sent_share().filter(|_| step.is_late());
+        let offered = test.asked? as f64 * sent.unwrap_or(1.0).min(1.0);
         // The last packet of a frame is shorter; where it passes more easily, what came is shorter than what was sent.
         let frame = f64::from(test.plan.format.bytes_per_frame);
         let sent_bits = 8.0 * frame / (frame / f64::from(test.payload.max(1))).ceil().max(1.0);
@@ -225,6 +231,19 @@ impl Load {
     /// Share that this limit takes of what others let through.
     pub fn taken_by(&self, limit: &Limit) -> f64 {
         self.taken_at(limit.kind, limit.value)
+    }
+
+    /// Whether it is above this limit, or so little below that a bucket which is smaller than a burst takes some of it.
+    pub fn is_near(&self, limit: &Limit) -> bool {
+        self.taken_at(limit.kind, (1.0 - NEAR) * limit.value) > 0.0
+    }
+
+    /// Whether it is so far below that nothing of it meets the limit: the queue of a full path may be shorter than a burst.
+    pub fn is_far_below(&self, limit: &Limit) -> bool {
+        match limit.kind {
+            LimitKind::Path => self.taken_at(limit.kind, FAR_BELOW * limit.range.0) <= 0.0,
+            _ => !self.is_near(limit),
+        }
     }
 
     /// Half the difference that it makes whether the limit is at one end of its range or at the other.

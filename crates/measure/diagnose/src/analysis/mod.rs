@@ -13,6 +13,8 @@ pub(crate) mod route_classes;
 pub(crate) mod routes;
 pub(crate) mod seen_routes;
 mod sequences;
+mod single_losses;
+mod spread;
 mod step;
 mod steps;
 

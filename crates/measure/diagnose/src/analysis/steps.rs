@@ -8,11 +8,14 @@ use weir_results::Direction;
 use weir_stats::{Variation, median};
 
 use super::joint::{self, Expected, Growth, Joint, Long};
-use super::limits::Limit;
+use super::limits::{Limit, Load};
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::step::Step;
 use crate::measured::{Measured, RttTest};
+
+/// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
+const TIMES: f64 = 2.0;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -107,6 +110,18 @@ impl<'a> Steps<'a> {
         self.steps.iter().chain(&self.set_aside)
     }
 
+    /// Dark times of the network, with their tests. Of tests at lower rates, or with which a host did not keep up, those alone that are
+    /// longer than any rhythm of theirs.
+    pub fn outages(&self) -> impl Iterator<Item = (&Step<'a>, &Outage)> {
+        let own = self.steps.iter().flat_map(|step| network_outages(step, |_| true));
+        let others = self
+            .set_aside
+            .iter()
+            .chain(&self.eased)
+            .chain(&self.by_source_port);
+        own.chain(others.flat_map(|step| network_outages(step, Outage::is_long)))
+    }
+
     /// Whether a limit explains the loss of this step.
     pub fn is_limited(&self, index: usize) -> bool {
         self.limit
@@ -135,8 +150,11 @@ impl<'a> Steps<'a> {
 
     /// The tests at lower rates that passed below a limit: their loss is not the limit's.
     pub fn below_limit(&self) -> impl Iterator<Item = &Step<'a>> {
-        let carried = self.onset.map_or(0, |onset| onset.carried.0);
-        let passed = move |step: &&Step| step.test.asked.is_some_and(|asked| asked <= carried);
+        let passed = |step: &&Step| {
+            let load = Load::of(0, step, self.header_bytes);
+            let limit = self.limit.as_ref().zip(load);
+            limit.is_some_and(|(limit, load)| load.is_far_below(limit))
+        };
         self.eased.iter().filter(passed)
     }
 
@@ -144,6 +162,20 @@ impl<'a> Steps<'a> {
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
     }
+}
+
+/// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
+fn network_outages<'s, 'a>(
+    step: &'s Step<'a>,
+    counts: fn(&Outage) -> bool,
+) -> impl Iterator<Item = (&'s Step<'a>, &'s Outage)> {
+    let by_hosts = step.host_share() * step.test.lost as f64;
+    let is_of_network = move |outage: &&Outage| {
+        let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
+        !step.lost_on_host() || lost as f64 >= TIMES * by_hosts
+    };
+    let outages = step.outages.iter().filter(move |outage| counts(outage));
+    outages.filter(is_of_network).map(move |outage| (step, outage))
 }
 
 /// Median RTT without a load above the smallest, nanoseconds: the jitter of both directions; 0 where it was not measured.

@@ -75,9 +75,21 @@ impl<'s, 'a> Sweep<'s, 'a> {
         if chosen.len() < LEAST_STEPS {
             return None;
         }
+        let losses: Vec<Counted> = chosen.iter().map(|step| step.loss()).collect();
+        let dispersions: Vec<f64> = chosen.iter().map(|step| dispersion(step)).collect();
+        // A test that happened to meet few bursts met the same path as those that met many.
+        let lost = losses.iter().map(|loss| loss.events as f64);
+        let mean = lost
+            .zip(&dispersions)
+            .map(|(lost, dispersion)| lost * dispersion)
+            .sum::<f64>()
+            / total(&losses).events.max(1) as f64;
         Some(Sweep {
-            losses: chosen.iter().map(|step| step.loss()).collect(),
-            dispersions: chosen.iter().map(|step| dispersion(step)).collect(),
+            losses,
+            dispersions: dispersions
+                .iter()
+                .map(|dispersion| dispersion.max(mean))
+                .collect(),
             steps: chosen,
         })
     }

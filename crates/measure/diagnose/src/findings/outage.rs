@@ -2,22 +2,15 @@
 
 use weir_units::{format_count, format_duration};
 
-use crate::analysis::{Outage, Step, Steps};
+use crate::analysis::{Outage, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::measured::FlowTest;
 use crate::words::{flows_with_ports, list, rows_of, way};
 
 /// All findings of this name.
 pub(crate) fn find(steps: &Steps) -> Vec<Finding> {
-    // A receiver that stalls and overflows looks the same, and has a finding of its own.
-    let in_network = steps.steps.iter().filter(|step| !step.lost_on_host());
-    let described = |step: &Step| -> Vec<Finding> {
-        step.outages
-            .iter()
-            .map(|outage| describe(step.test, outage))
-            .collect()
-    };
-    in_network.flat_map(described).collect()
+    let all = steps.outages();
+    all.map(|(step, outage)| describe(step.test, outage)).collect()
 }
 
 fn describe(test: &FlowTest, outage: &Outage) -> Finding {

@@ -45,9 +45,12 @@ pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
 
 fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let long = steps.long?;
-    let (below, above): (Vec<&Step>, Vec<&Step>) = steps
-        .unlimited()
-        .partition(|step| step.test.payload <= long.longest_good);
+    let is_short = |step: &&Step| step.test.payload <= long.longest_good;
+    let (mut below, above): (Vec<&Step>, Vec<&Step>) = steps.unlimited().partition(is_short);
+    if below.is_empty() {
+        // Where all of them met a limit, slower ones tell what else short packets lose.
+        below = steps.below_limit().filter(is_short).collect();
+    }
     (!below.is_empty() && !above.is_empty()).then_some(Cliff {
         below,
         above,

@@ -64,17 +64,15 @@ fn tell_events(steps: &Steps, left_out: &mut Vec<String>) {
         let packets = format_count(by_hosts.round() as u64);
         left_out.push(format!("{packets} packets that hosts dropped{way}"));
     }
-    for step in &steps.steps {
-        for outage in &step.outages {
-            let longest = outage.parts.iter().map(|part| part.duration_ns).max();
-            left_out.push(format!(
-                "a dark time of {} on {} of {} flows in run {}{way}",
-                format_duration(longest.unwrap_or(0)),
-                outage.flows.len(),
-                step.flow_count(),
-                step.test.run
-            ));
-        }
+    for (step, outage) in steps.outages() {
+        let longest = outage.parts.iter().map(|part| part.duration_ns).max();
+        left_out.push(format!(
+            "a dark time of {} on {} of {} flows in run {}{way}",
+            format_duration(longest.unwrap_or(0)),
+            outage.flows.len(),
+            step.flow_count(),
+            step.test.run
+        ));
     }
 }
 

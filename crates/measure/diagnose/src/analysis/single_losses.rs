@@ -1,0 +1,245 @@
+//! Whether long packets are lost one by one beside what packets of all lengths lose in bursts. The share of lost packets hides that,
+//! since a few bursts more or less change it as much; the number of loss events does not. It must not know what else is lost.
+
+use weir_results::StreamBurst;
+use weir_stats::Counted;
+
+use super::limits::{Limit, Load};
+use super::spread::Spread;
+use super::{Step, sequences};
+
+/// Events of long packets are so many standard deviations above what those of short ones predict, at least.
+const CLEAR: f64 = 6.0;
+/// And so many times as many.
+const TIMES: f64 = 1.3;
+/// What a single test of long packets loses beyond, over what all of them do, at least.
+const LIKE: f64 = 0.4;
+/// Lost packets have to be more by as many as the events, or by this many times as many, since some are near bursts, within so
+/// many standard deviations.
+const NEAR_BURSTS: f64 = 2.0;
+const WITHIN: f64 = 3.0;
+/// Variance of the number of events over that of independent ones, where a single test has to tell.
+const CLUMPED: f64 = 1.5;
+/// Losses with at most so many packets of the stream between them are one event.
+const REACH: u64 = 32;
+/// Where this share of the packets is as near to an event, events are no longer told apart.
+const CROWDED: f64 = 0.5;
+/// A test in which hosts dropped a larger share of what was lost says nothing of events in the network.
+const OF_HOSTS: f64 = 0.05;
+
+/// Tests of some lengths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tests {
+    events: f64,
+    packets: f64,
+    seconds: f64,
+    lost: Counted,
+    /// Lost packets over events, weighted by lost packets.
+    effect: f64,
+    /// Variance of the events that comes from which flows take which routes.
+    of_routes: f64,
+}
+
+impl Tests {
+    /// None where losses are so many that most are near another.
+    fn of(step: &Step, spread: &Spread) -> Option<Self> {
+        let lost = step.loss();
+        let bursts: Vec<&StreamBurst> = sequences::undisturbed(step).collect();
+        let (mut events, mut squares, mut all) = (0.0, 0.0, 0.0);
+        for event in
+            bursts.chunk_by(|a, b| b.first_sequence.saturating_sub(a.first_sequence + a.length) <= REACH)
+        {
+            let size = event.iter().map(|burst| burst.length).sum::<u64>() as f64;
+            events += 1.0;
+            squares += size * size;
+            all += size;
+        }
+        (events * REACH as f64 <= CROWDED * lost.trials as f64).then_some(Tests {
+            events,
+            packets: lost.trials as f64,
+            seconds: step.test.active_ns as f64 / 1e9,
+            lost,
+            effect: squares / f64::max(all, 1.0),
+            of_routes: spread.routes * (lost.trials as f64).powi(2),
+        })
+    }
+
+    fn all(tests: &[Tests]) -> Self {
+        let sum = |of: fn(&Tests) -> f64| tests.iter().map(of).sum::<f64>();
+        let lost = weir_stats::total(&tests.iter().map(|test| test.lost).collect::<Vec<_>>());
+        Tests {
+            events: sum(|test| test.events),
+            packets: sum(|test| test.packets),
+            seconds: sum(|test| test.seconds),
+            effect: sum(|test| test.effect * test.lost.events as f64) / lost.events.max(1) as f64,
+            of_routes: sum(|test| test.of_routes),
+            lost,
+        }
+    }
+
+    /// Events that these would have had if they were as many for each packet as in `others`.
+    fn as_in(&self, others: &Tests) -> f64 {
+        self.packets * others.events / others.packets.max(1.0)
+    }
+
+    /// Share of the packets that are near a loss event.
+    fn near(&self) -> f64 {
+        let near = self.lost.events as f64 + self.events * 2.0 * REACH as f64;
+        (near / self.packets.max(1.0)).min(CROWDED)
+    }
+
+    /// Packets per second.
+    fn rate(&self) -> f64 {
+        self.packets / self.seconds.max(1e-9)
+    }
+
+    /// Variance of the share of lost packets.
+    fn variance(&self) -> f64 {
+        let share = self.lost.rate();
+        self.effect.max(1.0) * share * (1.0 - share) / self.packets.max(1.0)
+    }
+}
+
+/// What the number of loss events says for losses of long packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Said {
+    /// How much more likely the events are with them, nats.
+    pub gain: f64,
+    /// Share of long packets that is lost so, 0 to 1.
+    pub share: f64,
+    /// What one loss of short packets stands for.
+    pub packets_per_event: f64,
+}
+
+/// Whether payloads longer than `longest` are lost beside what all others lose; none where that is not clear.
+pub(super) fn said(
+    steps: &[Step],
+    (loads, spreads): (&[Load], &[Spread]),
+    longest: u32,
+    limit: Option<&Limit>,
+) -> Option<Said> {
+    let is_free = |(load, _): &(&Load, &Spread)| {
+        let step = &steps[load.index()];
+        limit.is_none_or(|limit| !limit.steps.contains(&load.index()))
+            && step.drop.is_none()
+            && step.host_share() <= OF_HOSTS
+    };
+    let (mut short, mut long) = (Vec::new(), Vec::new());
+    for (load, spread) in loads.iter().zip(spreads).filter(is_free) {
+        let tests = if load.payload > longest {
+            &mut long
+        } else {
+            &mut short
+        };
+        tests.extend(Tests::of(&steps[load.index()], spread));
+    }
+    of_tests(&short, &long)
+}
+
+/// None where the events of long packets are not clearly more than those of short ones, or not as losses one by one are.
+fn of_tests(short: &[Tests], long: &[Tests]) -> Option<Said> {
+    let (below, above) = (Tests::all(short), Tests::all(long));
+    if below.packets <= 0.0 || above.packets <= 0.0 {
+        return None;
+    }
+    let expected = above.as_in(&below).max(1.0);
+    // Each number of events that is expected is an estimate itself.
+    let variance = clumping(short) * expected * (1.0 + expected / below.events.max(1.0));
+    let deviations = (above.events - expected) / (variance + above.of_routes).sqrt();
+    let share = (above.events - expected) / above.packets;
+    let is_like = |test: &Tests| {
+        let beyond = test.events - test.as_in(&below);
+        beyond >= LIKE * share * test.packets - WITHIN * (share * test.packets).sqrt()
+    };
+    let more = above.lost.rate() - below.lost.rate();
+    let slack = WITHIN * (above.variance() + below.variance()).sqrt();
+    let is_as_many = (share - slack..=NEAR_BURSTS * share + slack).contains(&more);
+    let is_clear = deviations >= CLEAR && above.events >= TIMES * expected && is_as_many;
+    let said = Said {
+        gain: 0.5 * deviations * deviations,
+        // Those near another event are none of their own.
+        share: share / (1.0 - above.near()),
+        packets_per_event: below.effect,
+    };
+    (is_clear && long.iter().all(is_like) && !are_of_time(&below, &above, share)).then_some(said)
+}
+
+/// Whether bursts that come in time, and take fewer of long packets, explain the events as well: those of long packets are nearer to
+/// what is left of a burst at their rate than to bursts as long as ever with a share of single losses between them.
+fn are_of_time(below: &Tests, above: &Tests, share: f64) -> bool {
+    let slower = below.rate() / above.rate().max(1e-9);
+    let in_bursts = (above.lost.rate() - share).max(0.0);
+    let beside = (below.effect * in_bursts + share) / above.lost.rate().max(f64::MIN_POSITIVE);
+    let of_time = (below.effect / slower).max(1.0);
+    slower > TIMES && above.effect * above.effect <= beside * of_time
+}
+
+/// Variance of the number of events over that of independent ones, 1 at least.
+fn clumping(tests: &[Tests]) -> f64 {
+    let all = Tests::all(tests);
+    if tests.len() < 2 {
+        return CLUMPED;
+    }
+    let off = |test: &Tests| {
+        let expected = (test.packets * all.events / all.packets.max(1.0)).max(1.0);
+        (test.events - expected).powi(2) / expected
+    };
+    (tests.iter().map(off).sum::<f64>() / (tests.len() as f64 - 1.0)).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100,000 packets in 10 s, of which bursts of 10 take `bursts`, and which lose `single` one by one.
+    fn test(bursts: u64, single: u64) -> Tests {
+        let lost = Counted {
+            events: 10 * bursts + single,
+            trials: 100_000,
+        };
+        Tests {
+            events: (bursts + single) as f64,
+            packets: 100_000.0,
+            seconds: 10.0,
+            lost,
+            effect: 10.0,
+            of_routes: 0.0,
+        }
+    }
+
+    #[test]
+    fn losses_one_by_one_are_seen_among_bursts_that_vary_as_much() {
+        let short = [test(200, 0), test(170, 0)];
+        let found = of_tests(&short, &[test(160, 300), test(210, 280)]).expect("losses one by one");
+        assert!(
+            found.gain > 50.0 && (0.0029..0.0045).contains(&found.share),
+            "{found:?}"
+        );
+        // More bursts are no losses one by one, nor is what one test has and another has not.
+        assert_eq!(of_tests(&short, &[test(300, 0), test(320, 0)]), None);
+        assert_eq!(of_tests(&short, &[test(190, 400), test(190, 0)]), None);
+        // The same bursts fall apart: as many packets are lost.
+        assert_eq!(of_tests(&short, &[test(0, 1_900), test(0, 1_900)]), None);
+    }
+
+    /// A third of the packets in the same time, with as many events.
+    fn slower(lost: u64, effect: f64) -> Tests {
+        Tests {
+            packets: 33_000.0,
+            lost: Counted {
+                events: lost,
+                trials: 33_000,
+            },
+            effect,
+            ..test(190, 0)
+        }
+    }
+
+    #[test]
+    fn bursts_that_come_in_time_take_fewer_of_long_packets_each() {
+        let short = [test(200, 0), test(170, 0)];
+        assert_eq!(of_tests(&short, &[slower(620, 3.3)]), None);
+        assert_eq!(of_tests(&short, &[slower(740, 3.3)]), None);
+        assert!(of_tests(&short, &[slower(740, 8.0)]).is_some());
+    }
+}

@@ -1,0 +1,67 @@
+//! How much the loss of a test varies by chance: bursts, and routes that lose unequally. It must not know what causes the loss.
+
+use weir_stats::Counted;
+
+use super::Step;
+use super::limits::{LEAST_LOSS, Load};
+use super::process::design_effect;
+
+/// Of a test in which hosts dropped a larger share of what was lost, nobody knows how bursty the network's losses are.
+const OF_HOSTS: f64 = 0.2;
+
+/// What the loss of a test varies by beside its mean.
+pub(super) struct Spread {
+    /// Variance over that of independent losses.
+    pub bursts: f64,
+    /// Variance of the mean, since each flow has a route and routes lose unequally.
+    pub routes: f64,
+}
+
+impl Spread {
+    /// Variance by chance alone of the loss of a test, which is `loss` on average.
+    pub fn variance(&self, load: &Load, loss: f64) -> f64 {
+        self.bursts * loss * (1.0 - loss) / load.counted.trials.max(1) as f64 + self.routes
+    }
+}
+
+/// That of each test, in the order of `loads`.
+pub(super) fn spreads(steps: &[Step], loads: &[Load]) -> Vec<Spread> {
+    let step = |load: &Load| &steps[load.index()];
+    // What hosts dropped is not counted here, but its bursts are.
+    let tells = |load: &Load| step(load).host_share() <= OF_HOSTS;
+    let gentle = loads.iter().filter(|load| load.loss < LEAST_LOSS && tells(load));
+    let gentle: Vec<&Load> = gentle.collect();
+    // A test that happened to meet no burst met the same path as those that did.
+    let mean = |of: &dyn Fn(&Step) -> f64, least_flows: f64| {
+        let those = || gentle.iter().filter(|load| load.flows >= least_flows);
+        let lost = |load: &&&Load| load.counted.events as f64;
+        let all: f64 = those().map(|load| lost(&load)).sum();
+        those().map(|load| lost(&load) * of(step(load))).sum::<f64>() / all.max(1.0)
+    };
+    let bursts = mean(&design_effect, 1.0);
+    let unequal = mean(&unequal, 2.0).max(0.0);
+    let of = |load: &Load| Spread {
+        bursts: if tells(load) {
+            design_effect(step(load))
+        } else {
+            1.0
+        }
+        .max(bursts),
+        routes: unequal / step(load).flow_count().max(1) as f64,
+    };
+    loads.iter().map(of).collect()
+}
+
+/// Variance of the loss of flows, beyond that of counting.
+fn unequal(step: &Step) -> f64 {
+    let (flows, mean) = (step.flow_loss.len() as f64, step.loss().rate());
+    if flows < 2.0 || mean <= 0.0 {
+        return 0.0;
+    }
+    let effect = design_effect(step);
+    let beyond = |flow: &Counted| {
+        let counting = effect * mean * (1.0 - mean) / flow.trials.max(1) as f64;
+        (flow.rate() - mean).powi(2) - counting
+    };
+    step.flow_loss.iter().map(beyond).sum::<f64>() / (flows - 1.0)
+}
