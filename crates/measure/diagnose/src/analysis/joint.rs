@@ -192,8 +192,7 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
                 .against_chance(looked.steps, &loads, limit.as_ref())
                 .min(DECIDED)
         };
-        // A limit that does not hold all tests at the same has two values.
-        let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.varies()));
+        let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.is_wide()));
         let count = causes.count() + values;
         Tried {
             causes,

@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use weir_measure::survey::LossOnset;
 use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
-use weir_results::StreamBurst;
-
+use super::pieces;
 use super::process::design_effect;
 use super::step::Step;
-use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.
 pub(super) const LEAST_LOSS: f64 = 0.02;
@@ -27,6 +25,8 @@ const LOOSELY: f64 = 0.1;
 const VARIES: f64 = 1.0;
 /// A test so far below a limit meets it all the same where a burst is more than its bucket.
 const NEAR: f64 = 0.05;
+/// A limit whose largest value is more than this many times the smallest has two.
+const WIDE: f64 = 2.0;
 /// Below this share of what a full path carries it is not full.
 const FAR_BELOW: f64 = 0.7;
 /// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
@@ -47,16 +47,6 @@ const OF_CARDS_NS: f64 = 300_000.0;
 /// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
 /// five independent ones is.
 const ALIKE: f64 = 0.25;
-/// Fewest packets in a piece of the stream whose losses are compared with others'.
-const LEAST_PIECE: u64 = 256;
-/// Fewer pieces say less than the seconds do.
-const LEAST_PIECES: usize = 8;
-/// In longer tests the seconds say enough.
-const MOST_WINDOWS: usize = 100_000;
-/// More pieces say nothing more: in a long test they are longer.
-const MOST_PIECES: u64 = 65_536;
-/// A pause between two bursts that were kept: others may have come in it.
-const LOT_NS: u64 = 20_000_000;
 /// A path that is full for bursts of one length is full for most.
 const MOST_STEPS: f64 = 0.6;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
@@ -102,6 +92,11 @@ impl Limit {
     /// Whether it did not hold all tests at the same.
     pub fn varies(&self) -> bool {
         self.range.1 > (1.0 + LOOSELY) * self.range.0
+    }
+
+    /// Whether its value in some tests is so many times that in others that it says as much as two limits.
+    pub fn is_wide(&self) -> bool {
+        self.range.1 > WIDE * self.range.0
     }
 
     /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
@@ -479,9 +474,7 @@ fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
     let (mut alike, mut compared, mut chance) = (0, 0, 0.0_f64);
     for load in limited {
         let step = &steps[load.index];
-        let pieces = frames_of_stream(step)
-            .or_else(|| windows_of_stream(step.test))
-            .unwrap_or_else(|| step.slots_after_start());
+        let pieces = pieces::of_stream(step);
         let rate = median(pieces.iter().map(|piece| piece.rate()).collect());
         if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
             continue;
@@ -502,103 +495,4 @@ fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
         chance = pieces.iter().map(within).fold(chance, f64::max);
     }
     binomial_at_least(alike, compared, chance.min(1.0))
-}
-
-/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
-/// meets the same limit alike. None where the store holds too few of the bursts.
-fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
-    let test = step.test;
-    if test.payload == 0 {
-        return None;
-    }
-    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
-    let frames = LEAST_PIECE.div_ceil(frame).max(test.sent / frame / MOST_PIECES);
-    let size = frame * frames;
-    let first = u64::from(test.plan.first_sequence);
-    let mut pieces = Vec::new();
-    // No packet is in two stretches or beyond the last that was sent, whatever rows claim.
-    let mut done = first + test.sent / 3;
-    for (from, to, bursts) in whole_stretches(test) {
-        let (from, to) = (from.max(done), to.min(first + test.sent));
-        done = done.max(to);
-        let begin = first + (from - first).div_ceil(size) * size;
-        let count = to.saturating_sub(begin) / size;
-        let mut stretch = vec![
-            Counted {
-                events: 0,
-                trials: size
-            };
-            usize::try_from(count).ok()?
-        ];
-        let mut counted = begin;
-        for burst in bursts {
-            counted = add_burst(&mut stretch, (begin, counted), size, burst);
-        }
-        pieces.extend(stretch);
-    }
-    (pieces.len() >= LEAST_PIECES).then_some(pieces)
-}
-
-/// Losses in the short windows after the first third of the test, but for its last. None where there are few windows
-/// or few packets in each.
-fn windows_of_stream(test: &FlowTest) -> Option<Vec<Counted>> {
-    let first = test.loss_windows.first()?;
-    let last = test.loss_windows.last()?;
-    let window_ns = first.duration_ns.max(1);
-    let trials = u128::from(test.sent) * u128::from(window_ns) / u128::from(test.active_ns.max(1));
-    let trials = u64::try_from(trials)
-        .ok()
-        .filter(|trials| *trials >= LEAST_PIECE)?;
-    let place = |unix_ns: u64| {
-        unix_ns
-            .saturating_sub(first.unix_ns)
-            .saturating_add(window_ns / 2)
-            / window_ns
-    };
-    let from = place(test.started_unix_ns.saturating_add(test.active_ns / 3)) + 1;
-    let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
-    let count = end.saturating_sub(from);
-    let count = usize::try_from(count).ok()?;
-    if !(LEAST_PIECES..=MOST_WINDOWS).contains(&count) {
-        return None;
-    }
-    let mut pieces = vec![Counted { events: 0, trials }; count];
-    for window in &test.loss_windows {
-        let piece = place(window.unix_ns).checked_sub(from);
-        if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
-            piece.events = piece.events.saturating_add(window.lost.min(trials));
-        }
-    }
-    Some(pieces)
-}
-
-/// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first
-/// to the last of each lot that was.
-fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
-    let first = u64::from(test.plan.first_sequence);
-    let bursts = test.stream_bursts.as_slice();
-    if test.bursts_complete {
-        return vec![(first, first + test.sent, bursts)];
-    }
-    bursts
-        .chunk_by(|a, b| b.unix_ns.saturating_sub(a.unix_ns) < LOT_NS)
-        .filter_map(|lot| Some((lot.first()?.first_sequence, lot.last()?.first_sequence, lot)))
-        .collect()
-}
-
-/// Adds what of a burst was not yet `counted` to the pieces that it falls into, of which the first has its `begin`;
-/// returns up to where now everything is counted.
-fn add_burst(pieces: &mut [Counted], (begin, counted): (u64, u64), size: u64, burst: &StreamBurst) -> u64 {
-    let end = burst.first_sequence + burst.length;
-    let mut at = burst.first_sequence.max(counted);
-    while at < end {
-        let place = (at - begin) / size;
-        let next = (begin + (place + 1) * size).min(end);
-        let Some(piece) = pieces.get_mut(place as usize) else {
-            break;
-        };
-        piece.events += next - at;
-        at = next;
-    }
-    at.max(counted)
 }

@@ -7,6 +7,7 @@ pub(crate) mod joint;
 pub(crate) mod limits;
 mod outages;
 mod pattern;
+mod pieces;
 pub(crate) mod process;
 mod rate_drop;
 pub(crate) mod route_classes;

@@ -8,7 +8,7 @@ use weir_results::Direction;
 use weir_stats::{Variation, median};
 
 use super::joint::{self, Expected, Growth, Joint, Long};
-use super::limits::{Limit, Load};
+use super::limits::{Limit, LimitKind, Load};
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::step::Step;
@@ -150,10 +150,17 @@ impl<'a> Steps<'a> {
 
     /// The tests at lower rates that passed below a limit: their loss is not the limit's.
     pub fn below_limit(&self) -> impl Iterator<Item = &Step<'a>> {
-        let passed = |step: &&Step| {
+        // Where all tests lose something beside the limit, no rate is said to be carried.
+        let carried = self.onset.map_or(0, |onset| onset.carried.0);
+        let passed = move |step: &&Step| {
             let load = Load::of(0, step, self.header_bytes);
-            let limit = self.limit.as_ref().zip(load);
-            limit.is_some_and(|(limit, load)| load.is_far_below(limit))
+            let Some((limit, load)) = self.limit.as_ref().zip(load) else {
+                return false;
+            };
+            if carried == 0 || limit.kind != LimitKind::Path {
+                return load.is_far_below(limit);
+            }
+            step.test.asked.is_some_and(|asked| asked <= carried)
         };
         self.eased.iter().filter(passed)
     }

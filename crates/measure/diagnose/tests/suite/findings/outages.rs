@@ -40,7 +40,10 @@ fn flows_dark_together_are_one_outage_and_all_of_them_another_kind() {
 #[test]
 fn a_slower_test_of_the_same_flows_is_looked_at_for_outages_too() {
     let slower = dark(clean(8, 1000, 4_000), [3], 450, 350);
-    let found = the(&of_tests(vec![clean(8, 1000, 8_000), slower]), FindingName::Outage);
+    let found = the(
+        &of_tests(vec![clean(8, 1000, 8_000), slower]),
+        FindingName::Outage,
+    );
     assert_eq!(value(&found, "flow"), json!([3]));
     assert_eq!(number(&found, "lasted"), 702e6);
 }

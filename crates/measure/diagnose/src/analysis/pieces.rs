@@ -1,0 +1,124 @@
+//! A test's stream in pieces whose losses can be compared: whole frames, short windows, or seconds. It must not know for what.
+
+use weir_results::StreamBurst;
+use weir_stats::Counted;
+
+use super::step::Step;
+use crate::measured::FlowTest;
+
+/// Fewest packets in a piece of the stream whose losses are compared with others'.
+const LEAST_PIECE: u64 = 256;
+/// Fewer pieces say less than the seconds do.
+const LEAST_PIECES: usize = 8;
+/// In longer tests the seconds say enough.
+const MOST_WINDOWS: usize = 100_000;
+/// More pieces say nothing more: in a long test they are longer.
+const MOST_PIECES: u64 = 65_536;
+/// A pause between two bursts that were kept: others may have come in it.
+const LOT_NS: u64 = 20_000_000;
+
+/// Losses in the finest pieces that there are enough of.
+pub(super) fn of_stream(step: &Step) -> Vec<Counted> {
+    frames(step)
+        .or_else(|| windows(step.test))
+        .unwrap_or_else(|| step.slots_after_start())
+}
+
+/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
+/// meets the same limit alike. None where the store holds too few of the bursts.
+fn frames(step: &Step) -> Option<Vec<Counted>> {
+    let test = step.test;
+    if test.payload == 0 {
+        return None;
+    }
+    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
+    let frames = LEAST_PIECE.div_ceil(frame).max(test.sent / frame / MOST_PIECES);
+    let size = frame * frames;
+    let first = u64::from(test.plan.first_sequence);
+    let mut pieces = Vec::new();
+    // No packet is in two stretches or beyond the last that was sent, whatever rows claim.
+    let mut done = first + test.sent / 3;
+    for (from, to, bursts) in whole_stretches(test) {
+        let (from, to) = (from.max(done), to.min(first + test.sent));
+        done = done.max(to);
+        let begin = first + (from - first).div_ceil(size) * size;
+        let count = to.saturating_sub(begin) / size;
+        let mut stretch = vec![
+            Counted {
+                events: 0,
+                trials: size
+            };
+            usize::try_from(count).ok()?
+        ];
+        let mut counted = begin;
+        for burst in bursts {
+            counted = add_burst(&mut stretch, (begin, counted), size, burst);
+        }
+        pieces.extend(stretch);
+    }
+    (pieces.len() >= LEAST_PIECES).then_some(pieces)
+}
+
+/// Losses in the short windows after the first third of the test, but for its last. None where there are few windows
+/// or few packets in each.
+fn windows(test: &FlowTest) -> Option<Vec<Counted>> {
+    let first = test.loss_windows.first()?;
+    let last = test.loss_windows.last()?;
+    let window_ns = first.duration_ns.max(1);
+    let trials = u128::from(test.sent) * u128::from(window_ns) / u128::from(test.active_ns.max(1));
+    let trials = u64::try_from(trials)
+        .ok()
+        .filter(|trials| *trials >= LEAST_PIECE)?;
+    let place = |unix_ns: u64| {
+        unix_ns
+            .saturating_sub(first.unix_ns)
+            .saturating_add(window_ns / 2)
+            / window_ns
+    };
+    let from = place(test.started_unix_ns.saturating_add(test.active_ns / 3)) + 1;
+    let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
+    let count = end.saturating_sub(from);
+    let count = usize::try_from(count).ok()?;
+    if !(LEAST_PIECES..=MOST_WINDOWS).contains(&count) {
+        return None;
+    }
+    let mut pieces = vec![Counted { events: 0, trials }; count];
+    for window in &test.loss_windows {
+        let piece = place(window.unix_ns).checked_sub(from);
+        if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
+            piece.events = piece.events.saturating_add(window.lost.min(trials));
+        }
+    }
+    Some(pieces)
+}
+
+/// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first
+/// to the last of each lot that was.
+fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
+    let first = u64::from(test.plan.first_sequence);
+    let bursts = test.stream_bursts.as_slice();
+    if test.bursts_complete {
+        return vec![(first, first + test.sent, bursts)];
+    }
+    bursts
+        .chunk_by(|a, b| b.unix_ns.saturating_sub(a.unix_ns) < LOT_NS)
+        .filter_map(|lot| Some((lot.first()?.first_sequence, lot.last()?.first_sequence, lot)))
+        .collect()
+}
+
+/// Adds what of a burst was not yet `counted` to the pieces that it falls into, of which the first has its `begin`;
+/// returns up to where now everything is counted.
+fn add_burst(pieces: &mut [Counted], (begin, counted): (u64, u64), size: u64, burst: &StreamBurst) -> u64 {
+    let end = burst.first_sequence + burst.length;
+    let mut at = burst.first_sequence.max(counted);
+    while at < end {
+        let place = (at - begin) / size;
+        let next = (begin + (place + 1) * size).min(end);
+        let Some(piece) = pieces.get_mut(place as usize) else {
+            break;
+        };
+        piece.events += next - at;
+        at = next;
+    }
+    at.max(counted)
+}
