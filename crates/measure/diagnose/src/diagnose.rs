@@ -152,7 +152,7 @@ fn of_round_trips(measured: &Measured) -> Vec<Finding> {
     findings
 }
 
-/// A test in which hosts dropped a larger share of what was lost says less of the network than others.
+/// A test in which hosts dropped a larger share of the lost packets says less of the network than others.
 const OF_HOSTS: f64 = 0.005;
 
 /// Findings of the network that loss on hosts could explain.

@@ -24,7 +24,7 @@ const UNEVEN: [f64; 2] = [0.05, 0.01];
 const FULL: f64 = 0.05;
 /// Packets that a host dropped are counted, or estimated, with this error.
 const HOST: f64 = 0.1;
-/// Where bursts take so many packets, what long packets lose beside them is counted by events.
+/// Where a burst takes this number of packets or more, what long packets lose beside bursts is counted by events.
 const CLUMPED: f64 = 4.0;
 /// Loss below which a prediction is exact enough.
 const EXACT: f64 = 2e-5;

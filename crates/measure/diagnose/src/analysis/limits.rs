@@ -25,7 +25,7 @@ const LOOSELY: f64 = 0.1;
 const VARIES: f64 = 1.0;
 /// A test so far below a limit meets it all the same where a burst is more than its bucket.
 const NEAR: f64 = 0.05;
-/// A limit whose largest value is more than this many times the smallest has two.
+/// A limit whose largest value is more than this multiple of its smallest counts as two.
 const WIDE: f64 = 2.0;
 /// Below this share of what a full path carries it is not full.
 const FAR_BELOW: f64 = 0.7;
@@ -94,7 +94,7 @@ impl Limit {
         self.range.1 > (1.0 + LOOSELY) * self.range.0
     }
 
-    /// Whether its value in some tests is so many times that in others that it says as much as two limits.
+    /// Whether its values differ so that it counts as two.
     pub fn is_wide(&self) -> bool {
         self.range.1 > WIDE * self.range.0
     }

@@ -8,23 +8,23 @@ use super::limits::{Limit, Load};
 use super::spread::Spread;
 use super::{Step, sequences};
 
-/// Events of long packets are so many standard deviations above what those of short ones predict, at least.
+/// Events of long packets are this number of standard deviations above what those of short ones predict, at least.
 const CLEAR: f64 = 6.0;
-/// And so many times as many.
+/// And this multiple of them, at least.
 const TIMES: f64 = 1.3;
 /// What a single test of long packets loses beyond, over what all of them do, at least.
 const LIKE: f64 = 0.4;
-/// Lost packets have to be more by as many as the events, or by this many times as many, since some are near bursts, within so
-/// many standard deviations.
+/// Lost packets have to be more by as many as the events, or by this many times as many, since some are near bursts, within this
+/// number of standard deviations.
 const NEAR_BURSTS: f64 = 2.0;
 const WITHIN: f64 = 3.0;
 /// Variance of the number of events over that of independent ones, where a single test has to tell.
 const CLUMPED: f64 = 1.5;
-/// Losses with at most so many packets of the stream between them are one event.
+/// Losses with at most this number of packets of the stream between them are one event.
 const REACH: u64 = 32;
 /// Where this share of the packets is as near to an event, events are no longer told apart.
 const CROWDED: f64 = 0.5;
-/// A test in which hosts dropped a larger share of what was lost says nothing of events in the network.
+/// A test in which hosts dropped a larger share of the lost packets says nothing of events in the network.
 const OF_HOSTS: f64 = 0.05;
 
 /// Tests of some lengths.
@@ -157,7 +157,7 @@ fn of_tests(short: &[Tests], long: &[Tests]) -> Option<Said> {
     let is_clear = deviations >= CLEAR && above.events >= TIMES * expected && is_as_many;
     let said = Said {
         gain: 0.5 * deviations * deviations,
-        // Those near another event are none of their own.
+        // Those near another event are part of it.
         share: share / (1.0 - above.near()),
         packets_per_event: below.effect,
     };

@@ -1,4 +1,4 @@
-//! How much the loss of a test varies by chance: bursts, and routes that lose unequally. It must not know what causes the loss.
+//! How much the loss of a test varies at random: bursts, and routes that lose unequally. It must not know what causes the loss.
 
 use weir_stats::Counted;
 
@@ -6,7 +6,7 @@ use super::Step;
 use super::limits::{LEAST_LOSS, Load};
 use super::process::design_effect;
 
-/// Of a test in which hosts dropped a larger share of what was lost, nobody knows how bursty the network's losses are.
+/// Of a test in which hosts dropped a larger share of the lost packets, nobody knows how bursty the network's losses are.
 const OF_HOSTS: f64 = 0.2;
 
 /// What the loss of a test varies by beside its mean.
@@ -18,7 +18,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Variance by chance alone of the loss of a test, which is `loss` on average.
+    /// Variance of a test's loss around its mean `loss`.
     pub fn variance(&self, load: &Load, loss: f64) -> f64 {
         self.bursts * loss * (1.0 - loss) / load.counted.trials.max(1) as f64 + self.routes
     }
