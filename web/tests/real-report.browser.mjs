@@ -387,7 +387,14 @@ test("zoom by wheel, by dragging and by keyboard, and back to the whole", () =>
     assert.ok(dragged < (whole[1] - whole[0]) / 2);
     await page.keyboard.press("+");
     assert.ok((await span()) < dragged);
-    await page.mouse.dblclick(x, y);
+    // The chart may be drawn anew between two clicks, as it is after a zoom.
+    await page.mouse.move(x, y);
+    for (const clickCount of [1, 2]) {
+      await plot.locator("svg").evaluate((svg) => svg.replaceWith(svg.cloneNode(true)));
+      await page.mouse.down({ clickCount });
+      await plot.locator("svg").evaluate((svg) => svg.replaceWith(svg.cloneNode(true)));
+      await page.mouse.up({ clickCount });
+    }
     assert.deepEqual(await zoomed(page), whole);
   }));
 
