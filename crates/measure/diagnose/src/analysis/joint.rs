@@ -202,18 +202,21 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         }
     };
     let mut all: Vec<Tried> = suggested.into_iter().map(try_one).collect();
-    hear_events(looked.steps, (&loads, spreads), &mut all);
+    weigh_events(looked.steps, (&loads, spreads), &mut all);
     all
 }
 
 /// Lets the number of loss events speak for losses of long packets. Tests that meet a limit lose as it has it: those of the set that
 /// is the best without them do not count.
-fn hear_events(steps: &[Step], (loads, spreads): (&[Load], &[Spread]), all: &mut [Tried]) {
+fn weigh_events(steps: &[Step], (loads, spreads): (&[Load], &[Spread]), all: &mut [Tried]) {
     let best = all.iter().min_by(|a, b| a.cost.total_cmp(&b.cost));
     let limit = best.and_then(|best| best.limit.clone());
+    let mut known: BTreeMap<u32, Option<Said>> = BTreeMap::new();
     for tried in &mut *all {
-        let longest = tried.causes.long.map_or(u32::MAX, |(longest, _)| longest);
-        tried.singly = single_losses::said(steps, (loads, spreads), longest, limit.as_ref());
+        tried.singly = tried.causes.long.and_then(|(longest, _)| {
+            let said = || single_losses::said(steps, (loads, spreads), longest, limit.as_ref());
+            *known.entry(longest).or_insert_with(said)
+        });
     }
     let gain = |tried: &Tried| tried.singly.map_or(0.0, |said| said.gain);
     let most = all.iter().map(gain).fold(DECIDED, f64::max);

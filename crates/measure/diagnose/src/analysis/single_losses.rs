@@ -1,5 +1,5 @@
 //! Whether long packets are lost one by one beside what packets of all lengths lose in bursts. The share of lost packets hides that,
-//! since a few bursts more or less change it as much; the number of loss events does not. It must not know what else is lost.
+//! since a few bursts more or less change it as much; the number of loss events does not. It must not know how sets of causes are compared.
 
 use weir_results::StreamBurst;
 use weir_stats::Counted;

@@ -40,13 +40,15 @@ pub(super) fn spreads(steps: &[Step], loads: &[Load]) -> Vec<Spread> {
     };
     let bursts = mean(&design_effect, 1.0);
     let unequal = mean(&unequal, 2.0).max(0.0);
-    let of = |load: &Load| Spread {
-        bursts: if tells(load) {
+    let own = |load: &Load| {
+        if tells(load) {
             design_effect(step(load))
         } else {
             1.0
         }
-        .max(bursts),
+    };
+    let of = |load: &Load| Spread {
+        bursts: own(load).max(bursts),
         routes: unequal / step(load).flow_count().max(1) as f64,
     };
     loads.iter().map(of).collect()

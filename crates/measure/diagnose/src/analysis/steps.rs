@@ -15,7 +15,7 @@ use super::step::Step;
 use crate::measured::{Measured, RttTest};
 
 /// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
-const TIMES: f64 = 2.0;
+const BEYOND_HOSTS: f64 = 2.0;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ fn network_outages<'s, 'a>(
     let by_hosts = step.host_share() * step.test.lost as f64;
     let is_of_network = move |outage: &&Outage| {
         let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
-        !step.lost_on_host() || lost as f64 >= TIMES * by_hosts
+        !step.lost_on_host() || lost as f64 >= BEYOND_HOSTS * by_hosts
     };
     let outages = step.outages.iter().filter(move |outage| counts(outage));
     outages.filter(is_of_network).map(move |outage| (step, outage))
