@@ -7,6 +7,8 @@ use bytes::Bytes;
 use super::access_log::AccessLog;
 use super::config::{Config, Limits};
 use super::error::OriginError;
+use super::flow::read_whole;
+use super::problem::Problem;
 use super::tls::Tls;
 use super::versions::Versions;
 use crate::cache::{DiskCache, Flights, MemoryCache};
@@ -15,11 +17,18 @@ use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
-use crate::titles::{TitleSettings, Titles};
+use crate::titles::{Piece, TitleSettings, Titles, at_hand};
 use weir_pacing::Pacing;
 
 /// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
 const LONGEST_CACHED: u64 = 32 << 20;
+
+/// Media segments up to this length are kept ready to be sent where their files lie on this host: to open and to read a file
+/// takes longer than to send as little as that.
+const SHORT_SEGMENT: u64 = 64 << 10;
+
+/// Short segments have this part of the memory.
+const SHORT_SEGMENTS: u64 = 8;
 
 type Ranged = Result<Bytes, StorageError>;
 
@@ -40,6 +49,8 @@ pub struct App {
     pub keys: Keys,
     /// How answers are paced, if at all.
     pub pacing: Option<Pacing>,
+    /// By ETag.
+    short_segments: Option<MemoryCache<String, Piece>>,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
@@ -65,10 +76,16 @@ impl App {
         } else {
             0
         };
+        let keeps_short = configuration.caches_indexes() && storage.is_local();
+        let for_short = if keeps_short {
+            config.memory_cache / SHORT_SEGMENTS
+        } else {
+            0
+        };
         let settings = TitleSettings {
             segment: config.segment,
             keep: configuration.caches_indexes(),
-            memory: config.memory_cache - for_ranges,
+            memory: config.memory_cache - for_ranges - for_short,
             fresh: config.fresh,
         };
         let titles = Titles::new(settings, storage.clone(), disk.clone(), metrics.clone());
@@ -84,6 +101,7 @@ impl App {
             page: config.page,
             log,
             tls,
+            short_segments: keeps_short.then(|| MemoryCache::new(for_short)),
             ranges: MemoryCache::new(for_ranges),
             disk,
             reads: Flights::default(),
@@ -98,6 +116,34 @@ impl App {
             _ => self.configuration.caches_media(),
         };
         wanted && length <= LONGEST_CACHED
+    }
+
+    /// A short segment that is kept.
+    pub fn short_segment(&self, etag: &String) -> Option<Piece> {
+        let kept = self.short_segments.as_ref()?.get(etag)?;
+        self.metrics.looked_up(Kind::Media, Tier::Memory);
+        Some(kept)
+    }
+
+    /// Whether a segment is short, still to be read, and such are kept.
+    pub fn keeps_short(&self, segment: &Piece) -> bool {
+        let content = &segment.content;
+        self.short_segments.is_some()
+            && segment.remake.is_none()
+            && content.at_hand().is_none()
+            && content.length() <= SHORT_SEGMENT
+    }
+
+    /// Reads a short segment and keeps it.
+    pub async fn keep_short(self: &Arc<Self>, etag: &str, segment: &mut Piece) -> Result<(), Problem> {
+        let content = std::mem::take(&mut segment.content);
+        let bytes = Bytes::from(read_whole(self, segment.kind, content).await?);
+        let length = bytes.len() as u64;
+        segment.content = at_hand(bytes);
+        if let Some(kept) = &self.short_segments {
+            kept.insert(etag.to_owned(), segment.clone(), length);
+        }
+        Ok(())
     }
 
     /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.

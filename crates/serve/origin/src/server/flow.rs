@@ -164,15 +164,21 @@ pub async fn remade(
             format!("the payload has {length} bytes; the maximum for encryption or clipping is {LONGEST}");
         return Err(Problem::new(StatusCode::BAD_GATEWAY, "bad_media", why));
     }
-    // It is not longer than that.
-    let mut bytes = Vec::with_capacity(length as usize);
-    let mut flow = Flow::begin(app.clone(), kind, payload).await?;
-    while let Some(piece) = flow.next().await {
-        bytes.extend_from_slice(&piece?);
-    }
+    let bytes = read_whole(app, kind, payload).await?;
     let made = tokio::task::spawn_blocking(move || how.remake(bytes)).await;
     let made = made.map_err(|_| TitleError::Stopped)?;
     Ok(made.map_err(TitleError::from)?.into())
+}
+
+/// All bytes of a content, which must not be long.
+pub async fn read_whole(app: &Arc<App>, kind: Kind, content: Content) -> Result<Vec<u8>, Problem> {
+    // What is longer than that is not read whole.
+    let mut bytes = Vec::with_capacity(content.length().min(LONGEST) as usize);
+    let mut flow = Flow::begin(app.clone(), kind, content).await?;
+    while let Some(piece) = flow.next().await {
+        bytes.extend_from_slice(&piece?);
+    }
+    Ok(bytes)
 }
 
 enum Source {

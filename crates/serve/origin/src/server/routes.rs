@@ -22,7 +22,7 @@ use super::page;
 use super::problem::Problem;
 use super::socket::Socket;
 use crate::content::{Content, Part, Stored};
-use crate::keys::KeyError;
+use crate::keys::{KeyError, SourceKeys, TitleKey};
 use crate::metrics::{Kind, Metrics, counted_for};
 use crate::outside::address::split;
 use crate::path::ObjectPath;
@@ -180,34 +180,55 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     let query = uri.query().unwrap_or_default();
     let key = app.keys.of_title(&path, title.media_files()).await?;
     let sources = app.keys.of_sources(&path, title.source_keys()).await?;
-    let piece = match &key {
-        None => title.piece(resource, query, &sources)?,
-        Some(key) => title.protected_piece(resource, query, key, &sources)?,
+    let is_segment = matches!(resource, Resource::MediaSegment(..));
+    let name = versioned_name(resource, query, key.as_deref(), &sources);
+    let etag = title.etag(&name);
+    let kept = is_segment.then(|| app.short_segment(&etag)).flatten();
+    let piece = match (kept, &key) {
+        (Some(kept), _) => Some(kept),
+        (None, None) => title.piece(resource, query, &sources)?,
+        (None, Some(key)) => title.protected_piece(resource, query, key, &sources)?,
     };
-    let piece =
+    let mut piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
-    let is_manifest = piece.kind == Kind::Manifest;
-    // The text of subtitles is cut as its query says.
-    let name = if is_manifest || piece.kind == Kind::Subtitles {
-        format!("{}?{query}", resource.path())
-    } else {
-        resource.path()
-    };
-    // Another key makes other bytes.
-    let name = key.map_or(name.clone(), |key| format!("{name}\n{:016x}", key.tag));
-    let name = sources
-        .tag()
-        .map_or(name.clone(), |tag| format!("{name}\n{tag:016x}"));
+    if is_segment && app.keeps_short(&piece) {
+        Box::pin(app.keep_short(&etag, &mut piece)).await?;
+    }
     Ok(Found {
         kind: piece.kind,
         content_type: piece.content_type,
-        etag: Some(title.etag(&name)),
+        etag: Some(etag),
         modified: title.modified(),
-        keep: Keep::Seconds(if is_manifest { MANIFEST_KEPT } else { SEGMENT_KEPT }),
+        keep: Keep::Seconds(match piece.kind {
+            Kind::Manifest => MANIFEST_KEPT,
+            _ => SEGMENT_KEPT,
+        }),
         content: piece.content,
         remake: piece.remake,
         of: Some(path),
     })
+}
+
+/// Differs wherever the bytes of a part of a title do.
+fn versioned_name(resource: &Resource, query: &str, key: Option<&TitleKey>, sources: &SourceKeys) -> String {
+    let mut name = resource.path();
+    let is_media = matches!(
+        resource,
+        Resource::InitSegment(..)
+            | Resource::MediaSegment(..)
+            | Resource::SyncSample(..)
+            | Resource::SingleFile(..)
+    );
+    // Manifests are narrowed and the text of subtitles is cut as the query says.
+    if !is_media {
+        name.push('?');
+        name.push_str(query);
+    }
+    // Another key makes other bytes.
+    for tag in [key.map(|key| key.tag), sources.tag()].into_iter().flatten() {
+        name.push_str(&format!("\n{tag:016x}"));
+    }
+    name
 }
 
 async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {

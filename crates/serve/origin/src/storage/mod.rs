@@ -271,6 +271,11 @@ impl Storage {
         }
     }
 
+    /// Whether all media lie on this host.
+    pub fn is_local(&self) -> bool {
+        self.shared.endpoints.iter().all(Endpoint::is_local)
+    }
+
     /// Names of the storages, and whether each answered when it was asked last.
     pub fn health(&self) -> Vec<(Arc<str>, bool)> {
         let told = |endpoint: &Endpoint| (endpoint.name().clone(), endpoint.is_up());
@@ -310,7 +315,7 @@ impl Storage {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            self.wait_or_give_up(fault, endpoint, path, tries).await?;
+            Box::pin(self.wait_or_give_up(fault, endpoint, path, tries)).await?;
         }
     }
 
@@ -329,7 +334,7 @@ impl Storage {
         };
         let answered = match in_time {
             Some(answered) => answered,
-            None if lock(hedge).may() => self.ask_twice(first, question, tries).await,
+            None if lock(hedge).may() => Box::pin(self.ask_twice(first, question, tries)).await,
             None => first.await,
         };
         if answered.is_ok() {

@@ -34,6 +34,7 @@ use made_of::{FileVersion, Files, MediaFile, Source, relative};
 
 pub use ahead::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, index_ahead};
 pub use error::TitleError;
+pub use piece::{Piece, at_hand};
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;
@@ -103,7 +104,7 @@ impl Titles {
     pub async fn get(self: &Arc<Self>, path: &ObjectPath) -> Loaded {
         if !self.settings.keep {
             self.metrics.bypassed(Kind::Index);
-            return self.load(path, None).await;
+            return Box::pin(self.load(path, None)).await;
         }
         if let Some(title) = self.fresh(self.kept.get(path).as_ref()) {
             return Ok(title);

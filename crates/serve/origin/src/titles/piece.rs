@@ -24,7 +24,7 @@ use crate::metrics::Kind;
 use crate::outside::query::narrowed;
 
 /// A part of a title.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Piece {
     /// What its bytes are for.
     pub kind: Kind,
@@ -218,7 +218,8 @@ fn manifest_type(resource: &Resource) -> &'static str {
     }
 }
 
-pub(super) fn at_hand(bytes: Bytes) -> Content {
+/// Bytes that need not be read.
+pub fn at_hand(bytes: Bytes) -> Content {
     Content::new(vec![Part::Bytes(bytes)])
 }
 

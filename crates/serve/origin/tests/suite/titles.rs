@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::misbehaving::{Misbehaving, answer, gated};
 use crate::protected::text;
@@ -17,7 +18,12 @@ const B: &str = "\"b\"";
 fn film(seed: &str) -> Vec<u8> {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("film.mp4");
-    make_film(&file, &format!("{seed}=size=160x90:rate=25:duration=8"), "-g 25");
+    let separator = if seed.contains('=') { ':' } else { '=' };
+    make_film(
+        &file,
+        &format!("{seed}{separator}size=160x90:rate=25:duration=8"),
+        "-g 25",
+    );
     std::fs::read(file).expect("the film")
 }
 
@@ -117,6 +123,62 @@ fn each_media_request_makes_one_read_of_just_its_bytes() {
             "{configuration}: {index_read}"
         );
     }
+}
+
+/// To open a file of this host and to read it takes longer than to send as little as that.
+#[test]
+fn short_segments_of_this_host_are_kept_where_indexes_are() {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("film.mp4"), film("color")).expect("the film");
+    for configuration in Configuration::ALL {
+        let served = Served::start(&Config {
+            configuration,
+            ..config(folder.path().to_str().expect("a name"))
+        });
+        let segments = segments(&served);
+        assert_eq!(segments.len(), 2);
+        let first: Vec<Vec<u8>> = segments.iter().map(|segment| served.get(segment).1).collect();
+        assert!(first.iter().all(|bytes| (1..1 << 16).contains(&bytes.len())));
+        let read = served.metrics.bytes_in(Kind::Media);
+        for (segment, bytes) in segments.iter().zip(&first) {
+            assert_eq!(served.get(segment), (200, bytes.clone()), "{configuration}");
+        }
+        let keeps = configuration.caches_indexes();
+        let again = served.metrics.bytes_in(Kind::Media) - read;
+        assert_eq!(again, if keeps { 0 } else { read }, "{configuration}");
+        let hits = served.metrics.lookups(Kind::Media, Tier::Memory);
+        assert_eq!(hits, if keeps { 2 } else { 0 }, "{configuration}");
+    }
+}
+
+#[test]
+fn a_short_segment_that_is_kept_is_of_the_version_that_is_served() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("film.mp4");
+    std::fs::write(&file, film("color")).expect("the film");
+    let served = Served::start(&Config {
+        fresh: Duration::ZERO,
+        ..config(folder.path().to_str().expect("a name"))
+    });
+    let segment = segments(&served).remove(0);
+    let before = served.get(&segment);
+    assert_eq!(served.get(&segment), before);
+    std::fs::write(folder.path().join("new"), film("color=red")).expect("another film");
+    std::fs::rename(folder.path().join("new"), &file).expect("in its place");
+    let after = served.get(&segment);
+    assert!(after.0 == 200 && after != before);
+    served.python(&format!(
+        r#"
+status, headers, whole = ask("GET", "{segment}")
+assert status == 200 and len(whole) == int(headers["content-length"])
+status, headers, body = ask("GET", "{segment}", {{"Range": "bytes=100-299"}})
+assert (status, body == whole[100:300]) == (206, True), status
+status, headers, body = ask("HEAD", "{segment}")
+assert (status, headers["content-length"], body) == (200, str(len(whole)), b"")
+status, headers, body = ask("GET", "{segment}", {{"If-None-Match": headers["etag"]}})
+assert (status, body) == (304, b"")
+"#
+    ));
 }
 
 #[test]
