@@ -60,6 +60,9 @@ impl RouteChooser {
             By::SourcePort { seed } => (seed, mix(flow.host_pair).wrapping_add(flow.source_port.into())),
             By::Packet(_) => return None,
         };
+        if self.bounds.len() == 1 {
+            return Some(0);
+        }
         Some(self.at(mix(mix(key ^ seed).wrapping_add(seed))))
     }
 

@@ -221,7 +221,7 @@ impl<P: Clone> Link<P> {
     pub fn sojourns(&self) -> DurationHistogram {
         let mut sojourns = DurationHistogram::new();
         for account in self.routes.iter().filter_map(Route::queue_account) {
-            sojourns.merge(&account.sojourns);
+            sojourns.merge(&account.all_sojourns());
         }
         sojourns
     }

@@ -75,9 +75,7 @@ impl<P> Managed<P> {
     fn dequeue(&mut self, now: Nanos) -> Option<(u64, Packet<P>)> {
         let next = self.discipline.dequeue(now, &mut self.account)?;
         let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
-        self.account.sojourns.record(sojourn);
-        let flow = next.packet.flow;
-        self.account.of_flow(flow, |flow| flow.sojourns.record(sojourn));
+        self.account.sent_after(sojourn, next.packet.flow);
         Some((next.number, next.packet))
     }
 

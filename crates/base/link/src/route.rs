@@ -153,7 +153,7 @@ impl<P> Route<P> {
     /// The time before which no packet arrives; none if the route is empty.
     pub(crate) fn next_arrival(&self) -> Option<Nanos> {
         let settled = self.first().map(|(at, _)| at);
-        if self.queue.packets() == 0 || (settled.is_some() && !self.settled.may_overtake()) {
+        if (settled.is_some() && !self.settled.may_overtake()) || self.queue.packets() == 0 {
             return settled;
         }
         let (Activity::Sending { until } | Activity::Standing { until }) = self.activity else {

@@ -65,7 +65,7 @@ pub(crate) struct QueueAccount {
     pub(crate) dropped_early: u64,
     /// Marked with CE.
     pub(crate) marked: u64,
-    /// Waiting times of packets that were sent.
+    /// Waiting times of packets that were sent, but for those of flows with an account of their own.
     pub(crate) sojourns: DurationHistogram,
     /// By 5-tuple, where they are wanted.
     pub(crate) flows: Option<BTreeMap<u64, FlowAccount>>,
@@ -97,11 +97,34 @@ impl QueueAccount {
         self.of_flow(flow, |flow| flow.dropped += 1);
     }
 
-    pub(crate) fn of_flow(&mut self, flow: FlowKey, note: impl FnOnce(&mut FlowAccount)) {
-        let Some(flows) = &mut self.flows else { return };
-        if flows.len() < MOST_FLOWS || flows.contains_key(&flow.five_tuple) {
-            note(flows.entry(flow.five_tuple).or_default());
+    /// Counts a packet that was sent after it had waited that long, nanoseconds, once: histograms are larger than a cache of
+    /// the processor.
+    pub(crate) fn sent_after(&mut self, sojourn_ns: i64, flow: FlowKey) {
+        match self.account_of(flow) {
+            Some(flow) => flow.sojourns.record(sojourn_ns),
+            None => self.sojourns.record(sojourn_ns),
         }
+    }
+
+    /// Waiting times of all packets that were sent.
+    pub(crate) fn all_sojourns(&self) -> DurationHistogram {
+        let mut all = self.sojourns.clone();
+        for flow in self.flows.iter().flatten() {
+            all.merge(&flow.1.sojourns);
+        }
+        all
+    }
+
+    pub(crate) fn of_flow(&mut self, flow: FlowKey, note: impl FnOnce(&mut FlowAccount)) {
+        if let Some(account) = self.account_of(flow) {
+            note(account);
+        }
+    }
+
+    fn account_of(&mut self, flow: FlowKey) -> Option<&mut FlowAccount> {
+        let flows = self.flows.as_mut()?;
+        let has_room = flows.len() < MOST_FLOWS || flows.contains_key(&flow.five_tuple);
+        has_room.then(|| flows.entry(flow.five_tuple).or_default())
     }
 }
 

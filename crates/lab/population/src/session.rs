@@ -153,7 +153,7 @@ impl World {
             most_burst: self.most_burst,
             ..SenderConfig::new(algorithm)
         };
-        self.servers.add(Sender::new(config, receiver.window));
+        self.servers.add(Sender::new(config, receiver.window.into()));
         self.home.add(Receiver::new(receiver), user, from_ns)
     }
 

@@ -76,11 +76,11 @@ impl<'a> Test<'a> {
                 seed: five_tuple.wrapping_add(stream),
                 ..SenderConfig::new(CONTROL)
             };
-            let receiver = ReceiverConfig {
-                window: request.window_bytes.unwrap_or(ReceiverConfig::default().window),
-                ..ReceiverConfig::default()
-            };
-            let mut sender = Sender::new(config, receiver.window);
+            let mut receiver = ReceiverConfig::default();
+            if let Some(bytes) = request.window_bytes {
+                receiver.window = u32::try_from(bytes).unwrap_or(u32::MAX);
+            }
+            let mut sender = Sender::new(config, receiver.window.into());
             let share = request.max_bytes / streams + u64::from(stream < request.max_bytes % streams);
             sender.write(began_ns, share);
             sending.add_sender(sender, began_ns);

@@ -43,7 +43,7 @@ pub fn endless(algorithm: Algorithm, connections: u64, rtt_ns: u64, apart_ns: u6
             ..SenderConfig::new(algorithm)
         };
         let receiver = ReceiverConfig::default();
-        let mut sender = Sender::new(config, receiver.window);
+        let mut sender = Sender::new(config, receiver.window.into());
         sender.connected(0, rtt_ns);
         sender.write(0, u64::MAX / 4);
         near.add_sender(sender, seed * apart_ns);

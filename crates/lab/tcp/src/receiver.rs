@@ -13,8 +13,8 @@ const PACKETS_UNACKNOWLEDGED: u32 = 2;
 /// Parameters of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Room for what the application has not read, bytes.
-    pub window: u64,
+    /// Room for what the application has not read, bytes, at most 2^30 (RFC 7323 section 2.3).
+    pub window: u32,
     /// How long an acknowledgement may wait for a second packet, nanoseconds.
     pub delay_ns: u64,
 }
@@ -44,7 +44,7 @@ pub struct Receiver {
     owed: bool,
     duplicate: bool,
     echo_mark: bool,
-    marked: u64,
+    marked: u32,
 }
 
 impl Receiver {
@@ -91,7 +91,7 @@ impl Receiver {
             self.echo_mark = false;
         }
         let is_marked = ecn == Ecn::Ce;
-        self.marked += u64::from(is_marked);
+        self.marked = self.marked.saturating_add(is_marked.into());
         self.echo_mark |= is_marked;
         let end = data.start + u64::from(data.length);
         if end <= self.until {
@@ -136,7 +136,7 @@ impl Receiver {
         let mut blocks = Blocks::default();
         for start in self.recent.iter().rev() {
             if let Some(range) = self.beyond.starting_at(*start) {
-                blocks.push(range);
+                blocks.push(self.until, range);
             }
         }
         Some(Ack {

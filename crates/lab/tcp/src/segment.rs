@@ -47,8 +47,8 @@ pub struct Data {
 pub struct Ack {
     /// All bytes before it have arrived.
     pub until: u64,
-    /// Bytes that may be sent from there on.
-    pub window: u64,
+    /// Bytes that may be sent from there on, at most 2^30 (RFC 7323 section 2.3).
+    pub window: u32,
     /// What has arrived beyond.
     pub blocks: Blocks,
     /// A packet was marked, and the sender has not reacted yet (ECE, RFC 3168 section 6.1.3).
@@ -56,30 +56,34 @@ pub struct Ack {
     /// It answers a packet that had arrived before (RFC 2883).
     pub duplicate: bool,
     /// Packets that arrived with a mark so far, as accurate ECN tells them.
-    pub marked: u64,
+    pub marked: u32,
 }
 
 /// Selective acknowledgements: the most recent block first (RFC 2018 section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    blocks: [(u64, u64); MOST_BLOCKS],
+    /// Distances of their ends from what has arrived without a gap: packets are copied often, and short ones faster.
+    blocks: [(u32, u32); MOST_BLOCKS],
     count: u8,
 }
 
 impl Blocks {
-    /// Adds a block, if there is room.
-    pub fn push(&mut self, block: Range<u64>) {
-        if usize::from(self.count) < MOST_BLOCKS {
-            self.blocks[usize::from(self.count)] = (block.start, block.end);
+    /// Adds a block, if there is room, and if it lies within 4 GiB behind `until`, before which all bytes have arrived.
+    pub fn push(&mut self, until: u64, block: Range<u64>) {
+        let distance = |end: u64| u32::try_from(end.checked_sub(until)?).ok();
+        if let (Some(start), Some(end)) = (distance(block.start), distance(block.end))
+            && usize::from(self.count) < MOST_BLOCKS
+        {
+            self.blocks[usize::from(self.count)] = (start, end);
             self.count += 1;
         }
     }
 
-    /// The blocks in their order.
-    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+    /// The blocks in their order, of an acknowledgement of all bytes before `until`.
+    pub fn iter(&self, until: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         self.blocks[..usize::from(self.count)]
             .iter()
-            .map(|&(start, end)| start..end)
+            .map(move |&(start, end)| until.saturating_add(start.into())..until.saturating_add(end.into()))
     }
 
     /// Bytes of the option with its padding.

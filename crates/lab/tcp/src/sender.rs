@@ -142,7 +142,7 @@ pub struct Sender {
     highest_arrived: u64,
     reordered: bool,
     /// Marks that the other end has counted, and whether to tell it of the reaction to one.
-    marked: u64,
+    marked: u32,
     tell_reaction: bool,
     /// When the oldest loss is certain, when to probe, and when all is lost, nanoseconds.
     reorder_at: Option<u64>,
@@ -342,7 +342,7 @@ impl Sender {
             }
             None => self.send_new(now_ns, stamp),
         };
-        Some(self.sent(now_ns, start, length))
+        Some(self.sent(now_ns, (start, length), rate))
     }
 
     /// Whether what there is room for waits for the next acknowledgement, as in Linux: it is less than a burst and a third of the
@@ -382,11 +382,11 @@ impl Sender {
         (start, length)
     }
 
-    fn sent(&mut self, now_ns: u64, start: u64, length: u32) -> Data {
+    fn sent(&mut self, now_ns: u64, (start, length): (u64, u32), rate: Option<f64>) -> Data {
         if let Phase::Reducing { reduction, .. } = &mut self.phase {
             reduction.send();
         }
-        if let Some(rate) = self.rate() {
+        if let Some(rate) = rate {
             self.pacing.sent(now_ns, length, rate);
         }
         self.counters.packets += 1;
@@ -416,7 +416,7 @@ impl Sender {
             });
             again
         };
-        let data = self.sent(now_ns, start, length);
+        let data = self.sent(now_ns, (start, length), self.rate());
         self.probe_at = None;
         self.timeout_at = Some(now_ns + self.trips.timeout_ns(self.expired));
         Some(data)

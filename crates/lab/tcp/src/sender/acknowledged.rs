@@ -30,7 +30,7 @@ impl Sender {
         if ack.until > self.sent_until || ack.until < self.acked_until {
             return;
         }
-        self.room_until = self.room_until.max(ack.until + ack.window);
+        self.room_until = self.room_until.max(ack.until + u64::from(ack.window));
         let advanced = ack.until > self.acked_until;
         self.acked_until = ack.until;
         let before = self.board.in_flight();
@@ -49,7 +49,7 @@ impl Sender {
             now_ns,
             packets: arrival.packets,
             marked: if self.config.ecn == EcnUse::Accurate {
-                marked
+                u64::from(marked)
             } else {
                 0
             },
@@ -79,31 +79,33 @@ impl Sender {
         let (mut highest, before) = (self.highest_arrived, self.highest_arrived);
         let mut reordered = self.reordered;
         let least_ns = self.trips.minimum_ns();
-        self.board.acknowledge(ack.until, ack.blocks.iter(), |sent| {
-            let (rtt_ns, end) = (now_ns - sent.sent_ns, sent.start + u64::from(sent.length));
-            arrival.packets += 1;
-            highest = highest.max(end);
-            if sent.times == 1 {
-                reordered |= end < before;
-                arrival.oldest_rtt_ns = arrival.oldest_rtt_ns.or(Some(rtt_ns));
-                arrival.newest_rtt_ns = Some(arrival.newest_rtt_ns.map_or(rtt_ns, |ns| ns.min(rtt_ns)));
-            } else if least_ns.is_some_and(|least_ns| rtt_ns < least_ns) {
-                // It acknowledges an earlier transmission.
-                return;
-            }
-            if (sent.sent_ns, end) > (newest.sent_ns, newest.end) {
-                newest = Newest {
-                    sent_ns: sent.sent_ns,
-                    end,
-                    rtt_ns,
+        self.board
+            .acknowledge(ack.until, ack.blocks.iter(ack.until), |sent| {
+                let (rtt_ns, end) = (now_ns - sent.sent_ns, sent.start + u64::from(sent.length));
+                arrival.packets += 1;
+                highest = highest.max(end);
+                if sent.times == 1 {
+                    reordered |= end < before;
+                    arrival.oldest_rtt_ns = arrival.oldest_rtt_ns.or(Some(rtt_ns));
+                    arrival.newest_rtt_ns = Some(arrival.newest_rtt_ns.map_or(rtt_ns, |ns| ns.min(rtt_ns)));
+                } else if least_ns.is_some_and(|least_ns| rtt_ns < least_ns) {
+                    // It acknowledges an earlier transmission.
+                    return;
+                }
+                if (sent.sent_ns, end) > (newest.sent_ns, newest.end) {
+                    newest = Newest {
+                        sent_ns: sent.sent_ns,
+                        end,
+                        rtt_ns,
+                    };
+                }
+                let is_last = |last: &Sent| {
+                    (sent.stamp.delivered, sent.sent_ns) >= (last.stamp.delivered, last.sent_ns)
                 };
-            }
-            let is_last =
-                |last: &Sent| (sent.stamp.delivered, sent.sent_ns) >= (last.stamp.delivered, last.sent_ns);
-            if arrival.last.as_ref().is_none_or(is_last) {
-                arrival.last = Some(*sent);
-            }
-        });
+                if arrival.last.as_ref().is_none_or(is_last) {
+                    arrival.last = Some(*sent);
+                }
+            });
         (self.newest, self.highest_arrived, self.reordered) = (newest, highest, reordered);
         self.counters.delivered += arrival.packets;
         arrival

@@ -77,7 +77,7 @@ fn what_is_lost_in_a_recovery_begins_another_one() {
     };
     let ack = |until: u64, block: std::ops::Range<u64>| {
         let mut blocks = Blocks::default();
-        blocks.push(block.start * MSS..block.end * MSS);
+        blocks.push(until * MSS, block.start * MSS..block.end * MSS);
         Ack {
             until: until * MSS,
             window: 1 << 20,

@@ -75,7 +75,7 @@ pub fn run(spec: &LinkSpec, flows: &[Flow], until_ns: u64) -> Seen {
     };
     for (flow, seed) in flows.iter().zip(1..) {
         let config = SenderConfig { seed, ..flow.config };
-        let mut sender = Sender::new(config, receiver.window);
+        let mut sender = Sender::new(config, receiver.window.into());
         sender.write(flow.from_ns, flow.bytes);
         near.add_sender(sender, flow.from_ns);
         far.add_receiver(Receiver::new(receiver));
