@@ -78,7 +78,8 @@ pub struct OriginArgs {
     /// Caching between requests: A, B, C, D or E.
     ///
     /// A: a new connection to the storage for each read, no cache; B: as A, index and manifests cached; C: connections
-    /// reused, no cache; D: as C, everything cached; E: as C, index and manifests cached, media read for each request.
+    /// reused, no cache; D: as C, everything cached; E: as C, index and manifests cached, media read for each request. Of
+    /// folders of this host, B, D and E also cache segments of up to 64 KiB.
     #[arg(long, value_name = "NAME", default_value = "E", help_heading = "Caches")]
     pub configuration: Configuration,
     /// Time after which a cached object is revalidated with the storage.
