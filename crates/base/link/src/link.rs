@@ -221,7 +221,9 @@ impl<P: Clone> Link<P> {
     pub fn sojourns(&self) -> DurationHistogram {
         let mut sojourns = DurationHistogram::new();
         for account in self.routes.iter().filter_map(Route::queue_account) {
-            sojourns.merge(&account.all_sojourns());
+            sojourns.merge(&account.sojourns);
+            let flows = account.flows.iter().flat_map(|flows| flows.values());
+            flows.for_each(|flow| sojourns.merge(&flow.sojourns));
         }
         sojourns
     }

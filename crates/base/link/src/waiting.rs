@@ -106,15 +106,6 @@ impl QueueAccount {
         }
     }
 
-    /// Waiting times of all packets that were sent.
-    pub(crate) fn all_sojourns(&self) -> DurationHistogram {
-        let mut all = self.sojourns.clone();
-        for flow in self.flows.iter().flatten() {
-            all.merge(&flow.1.sojourns);
-        }
-        all
-    }
-
     pub(crate) fn of_flow(&mut self, flow: FlowKey, note: impl FnOnce(&mut FlowAccount)) {
         if let Some(account) = self.account_of(flow) {
             note(account);

@@ -13,7 +13,7 @@ const PACKETS_UNACKNOWLEDGED: u32 = 2;
 /// Parameters of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Room for what the application has not read, bytes, at most 2^30 (RFC 7323 section 2.3).
+    /// Room for what the application has not read, bytes: 4 GiB are more than TCP can have, which is 2^30 (RFC 7323 section 2.3).
     pub window: u32,
     /// How long an acknowledgement may wait for a second packet, nanoseconds.
     pub delay_ns: u64,

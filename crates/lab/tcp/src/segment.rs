@@ -47,7 +47,7 @@ pub struct Data {
 pub struct Ack {
     /// All bytes before it have arrived.
     pub until: u64,
-    /// Bytes that may be sent from there on, at most 2^30 (RFC 7323 section 2.3).
+    /// Bytes that may be sent from there on.
     pub window: u32,
     /// What has arrived beyond.
     pub blocks: Blocks,

@@ -125,24 +125,19 @@ impl App {
         Some(kept)
     }
 
-    /// Whether a segment is short, still to be read, and such are kept.
-    pub fn keeps_short(&self, segment: &Piece) -> bool {
-        let content = &segment.content;
-        self.short_segments.is_some()
-            && segment.remake.is_none()
-            && content.at_hand().is_none()
-            && content.length() <= SHORT_SEGMENT
-    }
-
-    /// Reads a short segment and keeps it.
-    pub async fn keep_short(self: &Arc<Self>, etag: &str, segment: &mut Piece) -> Result<(), Problem> {
-        let content = std::mem::take(&mut segment.content);
-        let bytes = Bytes::from(read_whole(self, segment.kind, content).await?);
-        let length = bytes.len() as u64;
-        segment.content = at_hand(bytes);
-        if let Some(kept) = &self.short_segments {
-            kept.insert(etag.to_owned(), segment.clone(), length);
+    /// Reads a segment and keeps it, if it is short and such are kept.
+    pub async fn keep_if_short(self: &Arc<Self>, etag: &str, segment: &mut Piece) -> Result<(), Problem> {
+        let Some(kept) = &self.short_segments else {
+            return Ok(());
+        };
+        let length = segment.content.length();
+        let is_ready = segment.content.at_hand().is_some();
+        if is_ready || segment.remake.is_some() || length > SHORT_SEGMENT {
+            return Ok(());
         }
+        let content = std::mem::take(&mut segment.content);
+        segment.content = at_hand(read_whole(self, segment.kind, content).await?.into());
+        kept.insert(etag.to_owned(), segment.clone(), length);
         Ok(())
     }
 

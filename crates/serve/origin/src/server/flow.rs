@@ -170,10 +170,9 @@ pub async fn remade(
     Ok(made.map_err(TitleError::from)?.into())
 }
 
-/// All bytes of a content, which must not be long.
+/// All bytes of a content. Its length is allocated at once, so whoever asks bounds it.
 pub async fn read_whole(app: &Arc<App>, kind: Kind, content: Content) -> Result<Vec<u8>, Problem> {
-    // What is longer than that is not read whole.
-    let mut bytes = Vec::with_capacity(content.length().min(LONGEST) as usize);
+    let mut bytes = Vec::with_capacity(content.length() as usize);
     let mut flow = Flow::begin(app.clone(), kind, content).await?;
     while let Some(piece) = flow.next().await {
         bytes.extend_from_slice(&piece?);

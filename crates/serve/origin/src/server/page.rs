@@ -58,10 +58,10 @@ pub async fn answer<B>(app: &Arc<App>, request: &Request<B>) -> Option<Result<An
     }
     let path = request.uri().path();
     if path == TITLES {
-        return Some(Box::pin(titles(app, request)).await);
+        return Some(titles(app, request).await);
     }
     let file = FILES.iter().find(|file| file.path == path)?;
-    Some(Box::pin(file.answer(app, request)).await)
+    Some(file.answer(app, request).await)
 }
 
 async fn titles<B>(app: &Arc<App>, request: &Request<B>) -> Result<Answer, Problem> {

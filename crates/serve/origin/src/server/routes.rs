@@ -191,8 +191,8 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     };
     let mut piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
-    if is_segment && app.keeps_short(&piece) {
-        Box::pin(app.keep_short(&etag, &mut piece)).await?;
+    if is_segment {
+        app.keep_if_short(&etag, &mut piece).await?;
     }
     Ok(Found {
         kind: piece.kind,

@@ -91,8 +91,8 @@ impl Endpoint {
         let name = version.and_then(Meta::strong_etag);
         let (meta, range, stream) = match &self.backend {
             Backend::Folder(folder) => folder.open(path, range).await?,
-            Backend::Plain(plain) => Box::pin(plain.open(path, range, name)).await?,
-            Backend::Cloud(cloud) => Box::pin(cloud.open(path, range, name)).await?,
+            Backend::Plain(plain) => plain.open(path, range, name).await?,
+            Backend::Cloud(cloud) => cloud.open(path, range, name).await?,
         };
         Ok(Answer {
             meta,
@@ -105,8 +105,8 @@ impl Endpoint {
     async fn head(&self, path: &ObjectPath) -> Result<Answer, Fault> {
         let meta = match &self.backend {
             Backend::Folder(folder) => folder.head(path).await?,
-            Backend::Plain(plain) => Box::pin(plain.head(path)).await?,
-            Backend::Cloud(cloud) => Box::pin(cloud.head(path)).await?,
+            Backend::Plain(plain) => plain.head(path).await?,
+            Backend::Cloud(cloud) => cloud.head(path).await?,
         };
         Ok(Answer {
             range: 0..meta.length,

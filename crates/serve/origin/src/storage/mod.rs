@@ -315,7 +315,7 @@ impl Storage {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            Box::pin(self.wait_or_give_up(fault, endpoint, path, tries)).await?;
+            self.wait_or_give_up(fault, endpoint, path, tries).await?;
         }
     }
 
@@ -334,7 +334,7 @@ impl Storage {
         };
         let answered = match in_time {
             Some(answered) => answered,
-            None if lock(hedge).may() => Box::pin(self.ask_twice(first, question, tries)).await,
+            None if lock(hedge).may() => self.ask_twice(first, question, tries).await,
             None => first.await,
         };
         if answered.is_ok() {

@@ -96,8 +96,7 @@ impl RangeRead {
                 }
                 Err(fault) => fault,
             };
-            // Boxed as all that is rare: what a request's future has room for is copied with each request.
-            if let Err(error) = Box::pin(self.take_up(fault)).await {
+            if let Err(error) = self.take_up(fault).await {
                 self.source = None;
                 return Some(Err(error));
             }
