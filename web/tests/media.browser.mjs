@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
   axe,
+  bounded,
   download,
   drawn,
   emptyCharts,
@@ -312,24 +313,23 @@ test("axe-core finds nothing serious, in light and dark, with all opened; a phon
 });
 
 test("a day opens and zooms with little work, and shows its one bad bin", async (t) => {
-  let spent;
+  let done;
   const page = await open(reportOf("media-day", FIXTURES["media-day"]()), {
     prepare: async (page) => {
-      spent = await meter(page);
+      done = await meter(page);
     },
   });
   await drawn(page);
-  const opening = await spent();
-  t.diagnostic(`opened and drawn with ${Math.round(opening)} ms of a processor`);
-  assert.ok(opening < 3000, `${opening} ms of a processor`);
+  const opening = await done();
+  t.diagnostic(`opened and drawn: ${JSON.stringify(opening)}`);
   assert.match(await title(page, "recv-loss"), /; residual loss 55/);
   assert.deepEqual(await values(page, "recv-loss", "residual loss"), [55]);
   assert.deepEqual(await values(page, "frames", "damaged: incomplete"), [1]);
   assert.deepEqual(await emptyCharts(page), []);
   await shot(page, "media-day-light");
-  const steps = await zoomIn(page, "flow-states", spent);
-  t.diagnostic(`zoom steps: ${steps.join(", ")} ms of a processor`);
-  assert.ok(Math.max(...steps) < 250, `zoom steps: ${steps}`);
+  const steps = await zoomIn(page, "flow-states", done);
+  t.diagnostic(`zoom steps: ${JSON.stringify(steps)}`);
+  bounded(opening, steps);
   quiet(page);
   await page.context().close();
 });

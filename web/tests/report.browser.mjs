@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
   axe,
+  bounded,
   download,
   drawn,
   emptyCharts,
@@ -530,16 +531,15 @@ test("axe-core finds nothing serious, in light and dark, with all opened", async
 });
 
 test("a day of 16 flows opens and zooms with little work, and keeps its one bad second", async (t) => {
-  let spent;
+  let done;
   const page = await open(reportOf("day", FIXTURES.day()), {
     prepare: async (page) => {
-      spent = await meter(page);
+      done = await meter(page);
     },
   });
   await drawn(page);
-  const opening = await spent();
-  t.diagnostic(`opened and drawn with ${Math.round(opening)} ms of a processor`);
-  assert.ok(opening < 3000, `${opening} ms of a processor`);
+  const opening = await done();
+  t.diagnostic(`opened and drawn: ${JSON.stringify(opening)}`);
   assert.match(await page.textContent('figure[data-chart="flow-lanes"] h4'), /^Flow 9 was dark for 920 ms/);
   const worst = await page.$$eval(
     'figure[data-chart="flow-lanes"] [data-lane="flow 9"] [data-mark="loss"] > [data-value]',
@@ -548,9 +548,9 @@ test("a day of 16 flows opens and zooms with little work, and keeps its one bad 
   assert.ok(worst >= 2100, "the bad second is in the lane");
   await shot(page, "day-light");
   await page.click('figure[data-chart="flow-lanes"] .plot', { position: { x: 600, y: 60 } });
-  const steps = await zoomIn(page, "flow-lanes", spent);
-  t.diagnostic(`zoom steps: ${steps.join(", ")} ms of a processor`);
-  assert.ok(Math.max(...steps) < 250, `zoom steps: ${steps}`);
+  const steps = await zoomIn(page, "flow-lanes", done);
+  t.diagnostic(`zoom steps: ${JSON.stringify(steps)}`);
+  bounded(opening, steps);
   const bar = await zoomed(page);
   assert.ok(bar[1] - bar[0] <= 1.01e9, "zoomed to a second");
   quiet(page);
