@@ -101,12 +101,14 @@ export async function zoomIn(page, chart, done) {
 }
 
 /**
- * Fails where a page works more than it has to for a day. Those of 2026-11 open with up to 38 million blocks and 4,400 nodes,
- * and their widest step takes 4.3 million.
+ * Fails where a page works more than it has to for a day. Those of 2026-11 open with up to 38 million blocks and 4,500 nodes. Their
+ * zoom steps take up to 35 million together where each has the time to draw what is out of sight too; on a fast machine it has
+ * not.
  */
 export function bounded(opening, steps) {
   assert.ok(opening.blocks < 50e6, `opened with ${opening.blocks} blocks`);
-  assert.ok(Math.max(...steps.map((step) => step.blocks)) < 6e6, `zoom steps: ${JSON.stringify(steps)}`);
+  const zoomed = steps.reduce((sum, step) => sum + step.blocks, 0);
+  assert.ok(zoomed < 45e6, `zoom steps: ${JSON.stringify(steps)}`);
   assert.ok(Math.max(opening.nodes, ...steps.map((step) => step.nodes)) < 6000, `nodes: ${JSON.stringify(steps)}`);
 }
 
