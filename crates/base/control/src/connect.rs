@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
 use thiserror::Error;
 use weir_net::bounded_file;
 use weir_protect::{Demand, secret_of_token};
@@ -11,6 +12,9 @@ use weir_wire::handshake::{ClientHandshake, Established, HANDSHAKE_LENGTH, Hands
 use weir_wire::{SessionId, Token};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Payload of a TCP segment that every path with IPv6 carries (RFC 8200, section 5: 1,280 bytes, less 60 of headers). A control
+/// session sends nothing longer: where longer packets vanish without a word, it would hang with its first long message.
+const CONTROL_SEGMENT: u32 = 1_220;
 
 /// The service at the other end, as error messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +145,7 @@ pub fn connect(
     demand: Demand,
     service: Service,
 ) -> Result<Connected, ConnectError> {
-    let mut stream = open(address, service)?;
+    let mut stream = open(address, service, Some(CONTROL_SEGMENT))?;
     let (handshake, hello) = ClientHandshake::control(token, demand, nonce()?);
     let established = shake_hands(&mut stream, handshake, &hello, service)
         .map_err(|reason| refused(address, service, reason))?;
@@ -158,7 +162,7 @@ pub fn join(
     (session, control_key): (SessionId, &[u8; 32]),
     number: u32,
 ) -> Result<TcpStream, ConnectError> {
-    let mut stream = open(address, service)?;
+    let mut stream = open(address, service, None)?;
     let (handshake, hello) = ClientHandshake::data(control_key, session, number, nonce()?);
     shake_hands(&mut stream, handshake, &hello, service)
         .map_err(|reason| refused(address, service, reason))?;
@@ -173,13 +177,21 @@ fn refused(address: SocketAddr, service: Service, reason: String) -> ConnectErro
     }
 }
 
-fn open(address: SocketAddr, service: Service) -> Result<TcpStream, ConnectError> {
+/// The other end learns with the connection that `segment` is the longest payload of a segment, and keeps to it too.
+fn open(address: SocketAddr, service: Service, segment: Option<u32>) -> Result<TcpStream, ConnectError> {
     let fail = |source| ConnectError::Unreachable {
         service,
         address: address.to_string(),
         source,
     };
-    let stream = TcpStream::connect_timeout(&address, CONNECT_LIMIT).map_err(fail)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).map_err(fail)?;
+    if let Some(segment) = segment {
+        socket.set_tcp_mss(segment).map_err(fail)?;
+    }
+    socket
+        .connect_timeout(&address.into(), CONNECT_LIMIT)
+        .map_err(fail)?;
+    let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(CONNECT_LIMIT)).map_err(fail)?;
     stream.set_write_timeout(Some(CONNECT_LIMIT)).map_err(fail)?;
     stream.set_nodelay(true).map_err(fail)?;
@@ -266,4 +278,33 @@ pub fn strong(token: &[u8], place: &str) -> Result<Token, ConnectError> {
     let secret =
         secret_of_token(token).map_err(|weak| ConnectError::Token(format!("{place} is refused: {weak}")))?;
     Ok(Token::new(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    use socket2::SockRef;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_control_session_keep_to_segments_that_every_path_carries() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let far = thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a connection");
+            SockRef::from(&stream).tcp_mss().expect("a number")
+        });
+        let service = Service {
+            name: "agent",
+            command: "weir agent",
+            when_busy: "wait",
+        };
+        connect(address, &Token::new(Vec::new()), Demand::Encrypted, service)
+            .expect_err("it ends without an answer");
+        // What a loopback interface carries is fifty times as long.
+        assert!(far.join().expect("the far end") <= CONTROL_SEGMENT);
+    }
 }
