@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `weir origin` beside static nginx on one core; then with remote storage: OUT/IN, the delay of the first byte, the
-# cost of many simultaneous first requests, and configurations A to E side by side. The storage is nginx, or
+# `weir origin` beside static nginx on one core, without TLS and with it; then with remote storage: OUT/IN, the delay of the
+# first byte, the cost of many simultaneous first requests, and configurations A to E side by side. The storage is nginx, or
 # s3s-fs with nginx before it, which counts what is read; a proxy puts it 20 ms away. Server on the first core; clients,
 # storage and proxy on the second.
 #
@@ -78,7 +78,7 @@ clean_up() {
     rm -rf "$scratch"
 }
 
-# nginx_serves CORE PORT LOG DIRECTIVE: one process, no limit on requests of a connection.
+# nginx_serves CORE PORT LOG DIRECTIVE [ssl]: one process, no limit on requests of a connection.
 nginx_serves() {
     cat >"$scratch/nginx-$2.conf" <<CONFIGURATION
 daemon off;
@@ -99,7 +99,7 @@ http {
     fastcgi_temp_path $scratch/nginx-$2;
     uwsgi_temp_path $scratch/nginx-$2;
     scgi_temp_path $scratch/nginx-$2;
-    server { listen 127.0.0.1:$2 backlog=4096; $4 }
+    server { listen 127.0.0.1:$2 backlog=4096 ${5:-}; $4 }
 }
 CONFIGURATION
     start "$1" nginx -p "$scratch" -c "$scratch/nginx-$2.conf"
@@ -139,13 +139,13 @@ keep() {
     echo "${*:2}" >>"$scratch/$1"
 }
 
-# hit SERVER CASE PID PORT FILE: wrk asks for the addresses in FILE; a row for the table.
+# hit SERVER CASE PID PORT FILE [https]: wrk asks for the addresses in FILE; a row for the table.
 hit() {
-    local before each=()
+    local before each=() url=${6:-http}://127.0.0.1:$4
     # One round to fill the caches.
-    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d 1s -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
+    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d 1s -s "$here/addresses.lua" "$url" >"$scratch/wrk"
     before=$(cpu_of "$3")
-    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d "${duration}s" -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
+    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d "${duration}s" -s "$here/addresses.lua" "$url" >"$scratch/wrk"
     read -r -a each <<<"$("$figures" row "$scratch/wrk" "$(($(cpu_of "$3") - before))")"
     [ "${#each[@]}" -ge 4 ] || fail "wrk, $1, $2: $(tail -n 3 "$scratch/wrk" | tr '\n' ' ')"
     keep local "$1" "$2" "${each[@]:0:3}"
@@ -166,6 +166,18 @@ try_local() {
     for case in video audio both MPD; do
         hit nginx "$case" "$nginx" "$static_port" "$scratch/$case"
         hit weir "$case" "$ORIGIN" "$origin_port" "$scratch/$case"
+    done
+    stop "$nginx"
+    stop "$ORIGIN"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+        -keyout "$scratch/key.pem" -out "$scratch/certificate.pem" 2>>"$scratch/log"
+    nginx_serves 0 "$static_port" off \
+        "root $static; ssl_certificate $scratch/certificate.pem; ssl_certificate_key $scratch/key.pem;" ssl
+    nginx=$PID
+    weir_serves "$films/short" --tls-cert "$scratch/certificate.pem" --tls-key "$scratch/key.pem"
+    for case in video audio; do
+        hit nginx "$case over TLS" "$nginx" "$static_port" "$scratch/$case" https
+        hit weir "$case over TLS" "$ORIGIN" "$origin_port" "$scratch/$case" https
     done
     stop "$nginx"
     stop "$ORIGIN"

@@ -194,6 +194,10 @@ def local_table(path):
         rate, each = ours["video"][0] / nginx["video"][0], ours["video"][1] / nginx["video"][1]
         print(f"video: {rate:.2f} of nginx's rate (goal >= 0.80: {verdict(rate >= 0.8)}),",
               f"{each:.2f} of its CPU (goal <= {PEER_CPU}: {verdict(each <= PEER_CPU)})")
+    for case, goal in [("audio", 0.85), ("video over TLS", 0.95)]:
+        if case in ours and case in nginx:
+            rate = ours[case][0] / nginx[case][0]
+            print(f"{case}: {rate:.2f} of nginx's rate (goal >= {goal:.2f}: {verdict(rate >= goal)})")
     if "MPD" in ours:
         print(f"cached MPD: {ours['MPD'][0]:.0f} requests/s (goal >= 60000: {verdict(ours['MPD'][0] >= 60000)})")
 
