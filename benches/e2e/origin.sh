@@ -172,7 +172,7 @@ try_local() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
         -keyout "$scratch/key.pem" -out "$scratch/certificate.pem" 2>>"$scratch/log"
     nginx_serves 0 "$static_port" off \
-        "root $static; ssl_certificate $scratch/certificate.pem; ssl_certificate_key $scratch/key.pem;" ssl
+        "root $static; ssl_protocols TLSv1.3; ssl_certificate $scratch/certificate.pem; ssl_certificate_key $scratch/key.pem;" ssl
     nginx=$PID
     weir_serves "$films/short" --tls-cert "$scratch/certificate.pem" --tls-key "$scratch/key.pem"
     for case in video audio; do
