@@ -19,6 +19,7 @@ mod lab_run;
 mod launch_kills;
 mod long_path;
 mod neighbours;
+mod networks;
 mod origin_clients;
 mod rtt;
 mod tcp_windows;
