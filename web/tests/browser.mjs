@@ -72,7 +72,7 @@ export async function open(
 
 /**
  * Counts what a page does from now on: the blocks of its script that are executed, and the nodes that it has in the end.
- * Both are the same on a fast and on a slow machine, which milliseconds are not; `npm run test:day` has the milliseconds.
+ * Neither depends on how fast a machine is, but for what waits until the page is at rest; `npm run test:day` has milliseconds.
  */
 export async function meter(page) {
   const session = await page.context().newCDPSession(page);
