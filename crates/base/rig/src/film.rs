@@ -36,31 +36,38 @@ fn encode(arguments: &str) -> Finished {
     run_within(LIMIT, command).expect_code(0)
 }
 
-/// A file that ffmpeg makes with these arguments; the end of its name says its container. It is made once, and stays under
-/// cargo's target folder, since encoders take longer than most tests that read what they made. Another version of ffmpeg
-/// makes it anew.
+/// A file that ffmpeg makes with these arguments, whose container is what the end of `name` says. It is made once, and stays
+/// under cargo's target folder, since encoders take longer than most tests that read what they made. Another version of
+/// ffmpeg makes it anew.
 #[track_caller]
 pub fn kept(name: &str, arguments: &str) -> PathBuf {
     static VERSION: LazyLock<String> = LazyLock::new(|| ffmpeg("-version").stdout);
     static MAKING: Mutex<()> = Mutex::new(());
     static UNFINISHED: AtomicU64 = AtomicU64::new(0);
     let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, container) = name.rsplit_once('.').expect("a container");
     let mut hasher = DefaultHasher::new();
-    (&*VERSION, name, arguments).hash(&mut hasher);
+    (&*VERSION, container, arguments).hash(&mut hasher);
     // target/debug/deps/TEST
     let test = std::env::current_exe().expect("the path of the test");
     let target = test.ancestors().nth(3).expect("cargo's target folder");
     let folder = target.join("tmp/films");
-    let path = folder.join(format!("{:016x}-{name}", hasher.finish()));
+    let path = folder.join(format!("{:016x}.{container}", hasher.finish()));
     if !path.exists() {
         std::fs::create_dir_all(&folder).expect("a folder");
         // Under another name until it is whole: tests may be killed, and other programs may make it at this moment.
         let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
-        let unfinished = folder.join(format!("{}-{number}-{name}", std::process::id()));
+        let unfinished = folder.join(format!("{}-{number}.{container}", std::process::id()));
         encode(&format!("{arguments} {}", unfinished.display()));
         std::fs::rename(&unfinished, &path).expect("the same folder");
     }
     path
+}
+
+/// What makes another layout of what ffmpeg encodes with the arguments `encoded`: its packets are copied, which takes no time.
+#[track_caller]
+pub fn laid_out(encoded: &str, layout: &str) -> String {
+    format!("-i {} -c copy {layout}", kept("encoded.mp4", encoded).display())
 }
 
 /// The same at a place of the test's own, where it may be changed.

@@ -12,7 +12,7 @@ use crate::sources::{
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{init_segment, media_segment};
 use weir_media::segments::{PlanError, SegmentPlan, TrackSegments};
-use weir_rig::film::kept;
+use weir_rig::film::{kept, laid_out};
 
 /// Each segment behind an initialization segment of its own, and all of them behind one.
 fn write_segments(
@@ -172,13 +172,17 @@ fn check_presentation(source: &Path, track: &TrackIndex, stream: usize, whole: &
 
 #[test]
 fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
-    for (name, flags) in [
-        ("progressive.mp4", ""),
-        ("negative.mp4", "-movflags +negative_cts_offsets"),
-        ("fragments.mp4", "-movflags +frag_keyframe+empty_moov"),
-        ("variable.mp4", "-vf select='not(eq(mod(n,7),3))' -vsync vfr"),
+    let laid_out = |layout| laid_out(&of_film(""), layout);
+    for (name, arguments) in [
+        ("progressive.mp4", laid_out("")),
+        ("negative.mp4", laid_out("-movflags +negative_cts_offsets")),
+        ("fragments.mp4", laid_out("-movflags +frag_keyframe+empty_moov")),
+        (
+            "variable.mp4",
+            of_film("-vf select='not(eq(mod(n,7),3))' -vsync vfr"),
+        ),
     ] {
-        let path = kept(name, &of_film(flags));
+        let path = kept(name, &arguments);
         check_source(&path, 4);
         check_source(&path, 2);
     }
@@ -186,16 +190,17 @@ fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
 
 #[test]
 fn other_codecs_come_out_as_they_went_in() {
-    for (name, codecs) in [
-        ("h265-opus.mp4", format!("{H265} {OPUS}")),
-        ("av1-ac3.mp4", format!("{AV1} {AC3}")),
+    for (name, codecs, layout) in [
+        ("h265-opus.mp4", format!("{H265} {OPUS}"), ""),
+        ("av1-ac3.mp4", format!("{AV1} {AC3}"), ""),
         (
             "fragments.mp4",
-            format!("{H265} {OPUS} -movflags +frag_keyframe+empty_moov"),
+            format!("{H265} {OPUS}"),
+            "-movflags +frag_keyframe+empty_moov",
         ),
     ] {
-        let path = kept(name, &format!("{VIDEO} {AUDIO} {codecs}"));
-        check_source(&path, 4);
+        let encoded = format!("{VIDEO} {AUDIO} {codecs}");
+        check_source(&kept(name, &laid_out(&encoded, layout)), 4);
     }
 }
 

@@ -26,7 +26,7 @@ pub const H264: &str =
 pub const H265: &str = "-c:v libx265 -preset ultrafast -tag:v hvc1 -pix_fmt yuv420p -x265-params \
      log-level=error:keyint=50:min-keyint=50:scenecut=0:open-gop=0:bframes=2";
 /// And of AV1.
-pub const AV1: &str = "-c:v libaom-av1 -cpu-used 8 -g 50 -keyint_min 50 -pix_fmt yuv420p";
+pub const AV1: &str = "-c:v libsvtav1 -preset 12 -g 50 -pix_fmt yuv420p";
 /// How the sound is.
 pub const AAC: &str = "-c:a aac -b:a 96k -ac 2";
 /// The same with other encoders.
@@ -70,12 +70,12 @@ pub fn make(folder: &Path, name: &str, arguments: &str) -> PathBuf {
     path
 }
 
-/// A film of pictures and sound with further arguments.
-pub fn film(folder: &Path, name: &str, arguments: &str) -> PathBuf {
-    make(folder, name, &of_film(arguments))
+/// A film of pictures and sound in another layout.
+pub fn film(folder: &Path, name: &str, layout: &str) -> PathBuf {
+    make(folder, name, &film::laid_out(&of_film(""), layout))
 }
 
-/// What makes it.
+/// What encodes a film of pictures and sound with further arguments.
 pub fn of_film(arguments: &str) -> String {
     format!("{VIDEO} {AUDIO} {H264} {AAC} {arguments}")
 }
