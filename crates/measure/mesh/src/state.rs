@@ -63,6 +63,19 @@ impl StateFolder {
     /// # Errors
     /// When the folder cannot be read.
     pub fn runs(&self) -> Result<Vec<RunFolder>, StateError> {
+        self.folders(true)
+    }
+
+    /// The folders without a record: of launches that were killed before they had one, so that nothing was launched, or while
+    /// their folder was removed, after everything else.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn unrecorded(&self) -> Result<Vec<RunFolder>, StateError> {
+        self.folders(false)
+    }
+
+    fn folders(&self, recorded: bool) -> Result<Vec<RunFolder>, StateError> {
         let entries = match fs::read_dir(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed(&self.0))?,
@@ -70,8 +83,8 @@ impl StateFolder {
         let mut runs: Vec<RunFolder> = entries
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
-                let name = path.file_name()?.to_str()?;
-                (is_run(name) && path.join(RECORD).is_file()).then_some(RunFolder { path, lock: None })
+                let is_one = is_run(path.file_name()?.to_str()?) && path.is_dir();
+                (is_one && path.join(RECORD).is_file() == recorded).then_some(RunFolder { path, lock: None })
             })
             .collect();
         runs.sort_by(|one, other| one.path.cmp(&other.path));
@@ -184,5 +197,31 @@ impl RunFolder {
     /// When that fails.
     pub fn remove(&self) -> Result<(), StateError> {
         fs::remove_dir_all(&self.path).map_err(failed(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_that_was_killed_before_its_record_is_found_and_one_that_lives_is_held() {
+        let scratch = tempfile::tempdir().unwrap();
+        let state = StateFolder(scratch.path().join("mesh"));
+        assert!(state.unrecorded().unwrap().is_empty());
+        let killed = state.begin("ab12cd34ef").unwrap();
+        killed.write("key", "secret").unwrap();
+        drop(killed);
+        let _alive = state.begin("bc12cd34ef").unwrap();
+        fs::write(state.0.join("notes"), "not ours").unwrap();
+        let mut found = state.unrecorded().unwrap();
+        assert!(state.runs().unwrap().is_empty());
+        let held: Vec<bool> = found
+            .iter_mut()
+            .map(|folder| folder.try_lock().unwrap())
+            .collect();
+        assert_eq!(held, [true, false]);
+        found[0].remove().unwrap();
+        assert_eq!(state.unrecorded().unwrap().len(), 1);
     }
 }

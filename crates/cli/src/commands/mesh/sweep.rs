@@ -90,7 +90,9 @@ impl Swept {
         global: &GlobalOptions,
     ) -> Result<BTreeSet<String>, Failure> {
         let mut alive = BTreeSet::new();
-        for mut folder in state_folder(args.tagged.state.as_deref())?.runs()? {
+        let state = state_folder(args.tagged.state.as_deref())?;
+        self.sweep_unrecorded(args, state.unrecorded()?)?;
+        for mut folder in state.runs()? {
             let record = match folder.record() {
                 Ok(record) => record,
                 Err(error) => {
@@ -112,6 +114,28 @@ impl Swept {
             }
         }
         Ok(alive)
+    }
+
+    /// Removes the folders of launches that have nothing else, unless they are just beginning.
+    fn sweep_unrecorded(&mut self, args: &SweepArgs, folders: Vec<RunFolder>) -> Result<(), Failure> {
+        for mut folder in folders {
+            let run = folder
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if args.launch.as_ref().is_some_and(|only| *only != run) || !folder.try_lock()? {
+                continue;
+            }
+            if !args.list {
+                folder.remove()?;
+            }
+            let outcome = if args.list { "left" } else { "removed" };
+            self.launches
+                .push(json!({ "launch": run, "outcome": outcome, "places": [] }));
+        }
+        Ok(())
     }
 
     /// Removes a launch by its record.

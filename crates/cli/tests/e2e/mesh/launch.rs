@@ -30,6 +30,26 @@ fn names_in(folder: &str) -> Vec<String> {
         .collect()
 }
 
+/// Killed before it was written down, a launch leaves a folder with its keys.
+#[test]
+fn a_folder_without_a_record_is_swept() {
+    isolated!();
+    fs::create_dir_all("states/ab12cd34ef").unwrap();
+    fs::write("states/ab12cd34ef/key", "secret").unwrap();
+    for (options, outcome, left) in [
+        ("--list", "left", 1),
+        ("--launch other", "", 1),
+        ("", "removed", 0),
+    ] {
+        let swept = mesh(0, &format!("sweep --state states {options}"));
+        assert_eq!(
+            swept["launches"][0]["outcome"].as_str().unwrap_or_default(),
+            outcome
+        );
+        assert_eq!(names_in("states").len(), left, "{options}");
+    }
+}
+
 /// What `data/make_namespaces.sh` makes its machines in.
 fn make_network() {
     assert!(
