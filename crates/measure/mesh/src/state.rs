@@ -84,8 +84,9 @@ impl StateFolder {
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
                 let is_one = is_run(path.file_name()?.to_str()?) && path.is_dir();
-                (is_one && path.join(RECORD).is_file() == recorded).then_some(RunFolder { path, lock: None })
+                is_one.then_some(RunFolder { path, lock: None })
             })
+            .filter(|folder| folder.is_recorded() == recorded)
             .collect();
         runs.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(runs)
@@ -101,6 +102,11 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// Whether it has a record, without which nothing was launched.
+    pub fn is_recorded(&self) -> bool {
+        self.path.join(RECORD).is_file()
+    }
+
     /// Takes the launch over, unless the process that it belongs to is alive.
     ///
     /// # Errors
@@ -221,6 +227,10 @@ mod tests {
             .map(|folder| folder.try_lock().unwrap())
             .collect();
         assert_eq!(held, [true, false]);
+        // Written down after it was looked for.
+        assert!(!found[0].is_recorded());
+        found[0].write(RECORD, "{}").unwrap();
+        assert!(found[0].is_recorded());
         found[0].remove().unwrap();
         assert_eq!(state.unrecorded().unwrap().len(), 1);
     }

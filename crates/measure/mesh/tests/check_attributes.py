@@ -8,6 +8,7 @@ those of CDKTF and, for Oracle, of Pulumi, which calls lists of blocks by their 
 no schema says is not checked: which values are allowed, and which attributes exclude each other.
 """
 
+import functools
 import json
 import re
 import subprocess
@@ -30,6 +31,7 @@ def fetch(package, folder):
     return tarfile.open(folder / done.stdout.split()[-1])
 
 
+@functools.cache
 def interfaces(archive, path):
     """Of each interface in a file of declarations, its attributes: whether required, and type."""
     text = archive.extractfile(f"package/{path}").read().decode()

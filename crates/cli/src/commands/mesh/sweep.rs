@@ -128,6 +128,10 @@ impl Swept {
             if args.launch.as_ref().is_some_and(|only| *only != run) || !folder.try_lock()? {
                 continue;
             }
+            // It may have got its record, machines and its end since it was looked for.
+            if folder.is_recorded() {
+                continue;
+            }
             if !args.list {
                 folder.remove()?;
             }
