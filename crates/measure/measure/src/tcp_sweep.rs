@@ -19,6 +19,8 @@ const GROWTH: f64 = 1.1;
 pub const FULL: f64 = 0.95;
 /// Connections that carry less than this share of as many times what one carried are held by the path.
 const HELD_BY_PATH: f64 = 0.9;
+/// Connections that carry less than this share of what others carried are more than the path or the hosts bear.
+const OVERLOADED: f64 = 0.85;
 /// Share of the time that a window or a buffer holds connections from which on it is what limits them.
 const HELD: f64 = 0.2;
 /// Kind of run, whose parts are the tests.
@@ -218,16 +220,18 @@ impl Sweep {
     }
 
     /// Rate of the path. A median, since single tests of many connections are off by a tenth: what a repaired loss sets free
-    /// may arrive in the time that counts.
+    /// may arrive in the time that counts. What so many connections carried that they overload path or host is no rate of it.
     fn path_rate(&self) -> f64 {
         let one = self.carried.get(&1).copied().unwrap_or(0) as f64;
+        let most = self.carried.values().copied().max().unwrap_or(0) as f64;
         let held = |(streams, rate): (&u16, &u64)| {
             let rate = *rate as f64;
-            (rate < HELD_BY_PATH * f64::from(*streams) * one).then_some(rate)
+            let by_path = rate < HELD_BY_PATH * f64::from(*streams) * one;
+            (by_path && rate >= OVERLOADED * most).then_some(rate)
         };
         let held: Vec<f64> = self.carried.iter().filter_map(held).collect();
         if held.is_empty() {
-            return self.carried.values().copied().max().unwrap_or(0) as f64;
+            return most;
         }
         median(held)
     }
