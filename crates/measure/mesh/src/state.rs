@@ -98,7 +98,18 @@ impl StateFolder {
 pub struct RunFolder {
     /// Where it is.
     pub path: PathBuf,
-    lock: Option<File>,
+    lock: Option<Lock>,
+}
+
+/// A file that this process has locked.
+#[derive(Debug)]
+struct Lock(File);
+
+/// Closing the file alone would leave the lock to a child process between its fork and its exec.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        flock(&self.0, FlockOperation::Unlock).ok();
+    }
 }
 
 impl RunFolder {
@@ -121,7 +132,7 @@ impl RunFolder {
             .map_err(failed(&path))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                self.lock = Some(file);
+                self.lock = Some(Lock(file));
                 Ok(true)
             }
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
@@ -217,6 +228,8 @@ mod tests {
         assert!(state.unrecorded().unwrap().is_empty());
         let killed = state.begin("ab12cd34ef").unwrap();
         killed.write("key", "secret").unwrap();
+        // A child process that another thread begins at this moment holds the file too.
+        let _forked = killed.lock.as_ref().unwrap().0.try_clone().unwrap();
         drop(killed);
         let _alive = state.begin("bc12cd34ef").unwrap();
         fs::write(state.0.join("notes"), "not ours").unwrap();
