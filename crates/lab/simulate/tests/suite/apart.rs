@@ -264,6 +264,17 @@ fn loss_of_what_is_overtaken_is_no_loss_process() {
 }
 
 #[test]
+fn loss_that_spares_the_last_of_each_burst_is_no_loss_process() {
+    let (answer, said) =
+        answered(|network| matches!(network.middlebox, Some(Middlebox::ReplayWindow { window: 8, .. })));
+    assert_eq!(answer, OutsideAnswer::Unexplained, "{said}");
+    assert!(
+        said.contains("hardly any of them among the last 8 of what is sent back to back"),
+        "{said}"
+    );
+}
+
+#[test]
 fn loss_at_certain_times_is_no_loss_process() {
     let (answer, said) = answered(|network| {
         matches!(

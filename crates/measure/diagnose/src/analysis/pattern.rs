@@ -22,6 +22,12 @@ const NEARLY_ALL: f64 = 0.9;
 const LEAST_DISTANCE: u64 = 3;
 /// The mean place of the lost packets is this far from the middle of the sender's bursts.
 const ASIDE: f64 = 0.05;
+/// Numbers of last packets of a burst that are looked at.
+const LAST: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+/// The last packets are spared if less than this share of what chance loses of them is lost.
+const SPARED: f64 = 0.5;
+/// The last of a burst are few, so that this much chance has to do.
+const SPARED_CHANCE: f64 = 1e-4;
 /// Packets of a run of lost ones that are looked at: a longer one has every place.
 const MOST_OF_ONE: u64 = 1_024;
 /// No burst of a network lasts for this number of packets and this long, and lets a tenth of its packets through.
@@ -48,6 +54,17 @@ pub(crate) enum Pattern {
         /// Mean place of the lost packets: 0 is the beginning of a burst, 1 its end.
         place: f64,
         /// Probability of a place as far from the middle if they were lost anywhere.
+        p_value: f64,
+    },
+    /// The last of what the sender sends back to back are spared: a packet is lost if others come soon after it.
+    SparesLast {
+        /// So many of the last.
+        packets: u64,
+        /// Lost ones among them.
+        lost: u64,
+        /// Lost ones among them if they were lost anywhere.
+        expected: f64,
+        /// Probability of so few then, at most.
         p_value: f64,
     },
     /// Some are lost for a while, and nearly none before and after.
@@ -115,29 +132,83 @@ fn usual(distances: &BTreeMap<u64, u64>) -> Option<(u64, f64)> {
     (all >= LEAST && *packets >= LEAST_DISTANCE).then_some((*packets, *same as f64 / all as f64))
 }
 
-fn in_bursts(steps: &[&Step]) -> Option<Pattern> {
-    // Each loss weighs what it says beside those of its burst.
-    let (mut places, mut weight) = (0.0, 0.0);
-    let has_bursts = |step: &&&Step| step.test.plan.length > 0 && step.test.plan.burst_packets() > 1;
-    for step in steps.iter().filter(has_bursts) {
+/// Lost packets by where they stood in what was sent back to back.
+struct Stood {
+    /// Sum of their places, each weighed.
+    places: f64,
+    /// Sum of the weights.
+    weight: f64,
+    /// For each of [`LAST`]: weight of those among the last, and what it would be if they were lost anywhere.
+    last: [(f64, f64); LAST.len()],
+}
+
+impl Stood {
+    fn of(steps: &[&Step]) -> Self {
+        let mut stood = Stood {
+            places: 0.0,
+            weight: 0.0,
+            last: [(0.0, 0.0); LAST.len()],
+        };
+        let has_bursts = |step: &&&Step| step.test.plan.length > 0 && step.test.plan.burst_packets() > 1;
+        for step in steps.iter().filter(has_bursts) {
+            stood.add(step);
+        }
+        stood
+    }
+
+    fn add(&mut self, step: &Step) {
         let mut bursts = BurstPlaces::new(&step.test.plan);
+        // Each loss weighs what it says beside those of its burst.
         let of_one = 1.0 / design_effect(step);
+        let shares = LAST.map(|packets| bursts.share_of_last(packets));
         for burst in sequences::undisturbed(step) {
             for offset in 0..burst.length.min(MOST_OF_ONE) {
-                places += of_one * bursts.place(burst.first_sequence.saturating_add(offset));
-                weight += of_one;
+                let sequence = burst.first_sequence.saturating_add(offset);
+                self.places += of_one * bursts.place(sequence);
+                self.weight += of_one;
+                let until_end = bursts.until_end(sequence);
+                for ((packets, share), (lost, expected)) in LAST.iter().zip(shares).zip(&mut self.last) {
+                    *expected += of_one * share;
+                    if until_end < *packets as f64 {
+                        *lost += of_one;
+                    }
+                }
             }
         }
     }
-    if weight < LEAST as f64 {
+}
+
+fn in_bursts(steps: &[&Step]) -> Option<Pattern> {
+    let stood = Stood::of(steps);
+    if stood.weight < LEAST as f64 {
         return None;
     }
-    let mean = places / weight;
+    let mean = stood.places / stood.weight;
     // Twelve: the variance of places that are all alike is a twelfth.
-    let off = (mean - 0.5).abs() * (12.0 * weight).sqrt();
+    let off = (mean - 0.5).abs() * (12.0 * stood.weight).sqrt();
     let p_value = 2.0 * normal_tail(off);
     let is_pattern = (mean - 0.5).abs() >= ASIDE && p_value < CHANCE;
-    is_pattern.then_some(Pattern::InBursts { place: mean, p_value })
+    is_pattern
+        .then_some(Pattern::InBursts { place: mean, p_value })
+        .or_else(|| spares_last(&stood))
+}
+
+fn spares_last(stood: &Stood) -> Option<Pattern> {
+    let few = LAST.iter().zip(stood.last).map(|(packets, (lost, expected))| {
+        // Chernoff's bound of a Poisson variable, for each of the numbers that are looked at (Bonferroni).
+        let ratio = lost / expected;
+        let excess = if lost > 0.0 { lost * ratio.ln() } else { 0.0 };
+        let p_value = LAST.len() as f64 * (lost - expected - excess).exp();
+        (*packets, lost, expected, p_value.min(1.0))
+    });
+    few.filter(|(_, lost, expected, p_value)| *lost < SPARED * expected && *p_value < SPARED_CHANCE)
+        .min_by(|one, other| one.3.total_cmp(&other.3))
+        .map(|(packets, lost, expected, p_value)| Pattern::SparesLast {
+            packets,
+            lost: lost.round() as u64,
+            expected,
+            p_value,
+        })
 }
 
 fn at_times(steps: &[&Step]) -> Option<Pattern> {

@@ -13,6 +13,9 @@ pub(crate) fn brief(pattern: Pattern) -> String {
         Pattern::InBursts { place, .. } => {
             format!("most of them at the {} of what is sent back to back", end(place))
         }
+        Pattern::SparesLast { packets, .. } => {
+            format!("hardly any of them among the last {packets} of what is sent back to back")
+        }
         Pattern::AtTimes { lasts_ns, loss, .. } => {
             format!(
                 "at certain times: {} for {}",
@@ -36,6 +39,15 @@ pub(crate) fn reason(pattern: Pattern) -> String {
              lose half-way: something loses them by what is sent around them.",
             format_percent(place)
         ),
+        Pattern::SparesLast {
+            packets,
+            lost,
+            expected,
+            ..
+        } => format!(
+            "Of the lost packets, {lost} were among the last {packets} that are sent back to back, and chance would have lost \
+             {expected:.0} there: something loses a packet when others come soon after it."
+        ),
         Pattern::AtTimes { lasts_ns, .. } => format!(
             "Loss comes, stays for {} on average, and goes, and most packets get through while it is there: no burst of a path is so \
              long, something that works at certain times is.",
@@ -54,7 +66,7 @@ pub(crate) fn action(pattern: Pattern) -> String {
         Pattern::InBursts { place, .. } if place > 0.5 => {
             "Repeat 'weir flows' with a quarter of the --burst: a queue or a bucket that is smaller than a burst then loses less.".to_owned()
         }
-        Pattern::InBursts { .. } => {
+        Pattern::InBursts { .. } | Pattern::SparesLast { .. } => {
             "Repeat 'weir flows' with --burst 1: where that loses less, look for reordering before a device that drops what comes late, \
              such as a tunnel's replay window."
                 .to_owned()
@@ -73,6 +85,9 @@ pub(crate) fn evidence(pattern: Pattern) -> Evidence {
         Pattern::InBursts { place, .. } => {
             Evidence::of("mean place of lost packets in what is sent back to back", place)
         }
+        Pattern::SparesLast { lost, .. } => {
+            Evidence::of("lost packets among the last of what is sent back to back", lost)
+        }
         Pattern::AtTimes { lasts_ns, .. } => {
             Evidence::of("mean time for which packets are lost, ns", lasts_ns)
         }
@@ -86,6 +101,10 @@ pub(crate) fn confidence(pattern: Pattern) -> Confidence {
         }
         Pattern::InBursts { p_value, .. } => Confidence::by_test(
             "test of the mean place of lost packets in what is sent back to back",
+            p_value,
+        ),
+        Pattern::SparesLast { p_value, .. } => Confidence::by_test(
+            "Chernoff's bound for lost packets among the last of what is sent back to back (Bonferroni)",
             p_value,
         ),
         Pattern::AtTimes { p_value, .. } => Confidence::by_test(

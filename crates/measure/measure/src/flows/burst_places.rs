@@ -28,6 +28,25 @@ impl BurstPlaces {
     /// The place of the packet with this stream sequence, between 0, the beginning of its burst, and 1. A burst leaves flow by flow
     /// ([`super::StreamPacker::pack`]), each with as many packets as others on average.
     pub fn place(&mut self, stream_sequence: u64) -> f64 {
+        self.place_of(stream_sequence).0
+    }
+
+    /// How many packets left with it from this one on: below 1 for the last of a burst, below 2 for the one before it.
+    pub fn until_end(&mut self, stream_sequence: u64) -> f64 {
+        let (place, packets) = self.place_of(stream_sequence);
+        (1.0 - place) * packets as f64
+    }
+
+    /// Share of all packets that are among the last `packets` of their bursts, 0 to 1.
+    #[must_use]
+    pub fn share_of_last(&self, packets: u64) -> f64 {
+        let whole = (self.per_frame / self.burst) * packets.min(self.burst);
+        let rest = packets.min(self.per_frame % self.burst);
+        (whole + rest) as f64 / self.per_frame as f64
+    }
+
+    /// The place, and the packets of the burst.
+    fn place_of(&mut self, stream_sequence: u64) -> (f64, u64) {
         let index = stream_sequence.saturating_sub(self.first);
         let (frame, in_frame) = (index / self.per_frame, index % self.per_frame);
         let (block, within) = (in_frame / self.burst, in_frame % self.burst);
@@ -39,7 +58,8 @@ impl BurstPlaces {
             % flows;
         let flow = u64::from(self.spread.flow(stream_sequence).0);
         let turn = (flow + flows - first_lane) % flows;
-        (turn as f64 + (within as f64 + 0.5) / packets as f64) / flows as f64
+        let place = (turn as f64 + (within as f64 + 0.5) / packets as f64) / flows as f64;
+        (place, packets)
     }
 }
 
@@ -73,6 +93,26 @@ mod tests {
                     assert!(off <= most_off, "{flows} flows, {index} of {packets}: {place}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_last_packets_of_bursts_are_as_many_as_their_share() {
+        let plan = FlowsPlan {
+            flows: 1,
+            burst: Some(32),
+            ..FlowsPlan::default()
+        };
+        let mut places = BurstPlaces::new(&plan);
+        // A whole number of frames.
+        let packets = 3 * places.per_frame;
+        for last in [1, 8, 40] {
+            let are_last = (0..packets).filter(|sequence| places.until_end(*sequence) < last as f64);
+            let share = are_last.count() as f64 / packets as f64;
+            assert!(
+                (share - places.share_of_last(last)).abs() < 1e-12,
+                "{last}: {share}"
+            );
         }
     }
 }
