@@ -10,7 +10,7 @@
 #   RTT_MS=20           round trip to the storage
 #   CLIENTS=50          connections at once
 #   STORAGE=http        kind of storage: http, or s3 with signed requests
-#   PARTS="local remote configurations"
+#   PARTS="local threads remote configurations"
 #   FILMS               a folder to keep the titles in, for the next run
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -26,7 +26,7 @@ minutes=${MINUTES:-80}
 rtt=${RTT_MS:-20}
 clients=${CLIENTS:-50}
 storage=${STORAGE:-http}
-parts=${PARTS:-local remote configurations}
+parts=${PARTS:-local threads remote configurations}
 ticks=$(getconf CLK_TCK)
 figures=$here/origin_figures.py
 # As in the published measurements and those of nginx-vod-module.
@@ -48,8 +48,9 @@ on_first() {
     taskset -c 0 "$@"
 }
 
+second=$(($(nproc) > 1))
 on_second() {
-    taskset -c "$(($(nproc) > 1))" "$@"
+    taskset -c "$second" "$@"
 }
 
 # start CORE COMMAND...: in the background, until this script ends; its process is in $PID, its output in $scratch/log.
@@ -106,9 +107,10 @@ CONFIGURATION
     wait_for "$2"
 }
 
-# weir_serves PLACE OPTION...: on the first core, with one thread; its process is in $ORIGIN.
+# weir_serves PLACE OPTION...: on the first core, with one thread, or on the first $threads; its process is in $ORIGIN.
 weir_serves() {
-    start 0 "$weir" origin "$@" --listen "127.0.0.1:$origin_port" --threads 1 --segment 2s --quiet
+    local threads=${threads:-1}
+    start "0-$((threads - 1))" "$weir" origin "$@" --listen "127.0.0.1:$origin_port" --threads "$threads" --segment 2s --quiet
     ORIGIN=$PID
     wait_for "$origin_port"
 }
@@ -139,15 +141,22 @@ keep() {
     echo "${*:2}" >>"$scratch/$1"
 }
 
-# hit SERVER CASE PID PORT FILE [https]: wrk asks for the addresses in FILE; a row for the table.
-hit() {
-    local before each=() url=${6:-http}://127.0.0.1:$4
+# ask NAME PID PORT FILE [https]: wrk, on the cores $on, asks the process for the addresses in FILE; sets ${each[@]}.
+ask() {
+    local before url=${5:-http}://127.0.0.1:$3/
+    local wrk=(taskset -c "$on" wrk -t "$(taskset -c "$on" nproc)" -c "$clients" -s "$here/addresses.lua")
     # One round to fill the caches.
-    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d 1s -s "$here/addresses.lua" "$url" >"$scratch/wrk"
-    before=$(cpu_of "$3")
-    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d "${duration}s" -s "$here/addresses.lua" "$url" >"$scratch/wrk"
-    read -r -a each <<<"$("$figures" row "$scratch/wrk" "$(($(cpu_of "$3") - before))")"
-    [ "${#each[@]}" -ge 4 ] || fail "wrk, $1, $2: $(tail -n 3 "$scratch/wrk" | tr '\n' ' ')"
+    ADDRESSES=$4 "${wrk[@]}" -d 1s "$url" >"$scratch/wrk"
+    before=$(cpu_of "$2")
+    ADDRESSES=$4 "${wrk[@]}" -d "${duration}s" "$url" >"$scratch/wrk"
+    read -r -a each <<<"$("$figures" row "$scratch/wrk" "$(($(cpu_of "$2") - before))")"
+    [ "${#each[@]}" -ge 4 ] || fail "wrk, $1: $(tail -n 3 "$scratch/wrk" | tr '\n' ' ')"
+}
+
+# hit SERVER CASE PID PORT FILE [https]: a row for the table.
+hit() {
+    local each=() on=$second
+    ask "$1, $2" "${@:3}"
     keep local "$1" "$2" "${each[@]:0:3}"
 }
 
@@ -185,6 +194,28 @@ try_local() {
     "$figures" local "$scratch/local"
 }
 
+# Where there is no third core, the clients share the second one with a second thread, so that requests/s cannot double; what a
+# second of the server's CPU time answers shows then what the threads cost each other.
+try_threads() {
+    local threads on each=() cores
+    cores=$(nproc)
+    make_film "$films/short/film" 60
+    for threads in 1 2; do
+        on=$((threads < cores ? threads : second))-$((cores - 1))
+        weir_serves "$films/short"
+        "$figures" segments "http://127.0.0.1:$origin_port/" film/audio/a1/playlist.m3u8 >"$scratch/audio"
+        ask "$threads threads" "$ORIGIN" "$origin_port" "$scratch/audio"
+        keep threads "$threads" "${each[0]}" "${each[2]}"
+        stop "$ORIGIN"
+    done
+    printf '\naudio by threads, %s cores\nthreads  requests/s  CPU, us\n' "$cores"
+    awk -v cores="$cores" '{ printf "%7d  %10.0f  %7.1f\n", $1, $2, $3; rate[$1] = $2; cpu[$1] = $3 }
+        END {
+            scale = cores > 2 ? rate[2] / rate[1] : 2 * cpu[1] / cpu[2]
+            printf "2 threads over 1, by %s: %.2f (goal 1.7: %s)\n", (cores > 2 ? "requests/s" : "CPU time"), scale,
+                (scale >= 1.7 ? "met" : "missed") }' "$scratch/threads"
+}
+
 # It knows the ETag of an uploaded object; of a file copied there it would read everything for every request.
 upload_film() {
     local file
@@ -202,19 +233,19 @@ start_storage() {
     cat "$films"/long/film/*.mp4 >/dev/null
     if [ "$storage" = s3 ]; then
         mkdir -p "$films/s3/long"
-        start "$(($(nproc) > 1))" "$s3s_fs" --host 127.0.0.1 --port "$s3_port" --access-key "$AWS_ACCESS_KEY_ID" \
+        start "$second" "$s3s_fs" --host 127.0.0.1 --port "$s3_port" --access-key "$AWS_ACCESS_KEY_ID" \
             --secret-key "$AWS_SECRET_ACCESS_KEY" "$films/s3"
         wait_for "$s3_port"
         upload_film
         # Signatures cover the host's name, too.
-        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" \
+        nginx_serves "$second" "$storage_port" "$scratch/reads reads" \
             "location / { proxy_pass http://127.0.0.1:$s3_port; proxy_set_header Host \$http_host; proxy_buffering off; }"
         distant=(s3://long --s3-endpoint "http://127.0.0.1:$distant_port" --s3-style path)
     else
-        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" "root $films/long;"
+        nginx_serves "$second" "$storage_port" "$scratch/reads reads" "root $films/long;"
         distant=("http://127.0.0.1:$distant_port/")
     fi
-    start "$(($(nproc) > 1))" python3 "$here/distance.py" "$distant_port" "$storage_port" "$rtt"
+    start "$second" python3 "$here/distance.py" "$distant_port" "$storage_port" "$rtt"
     wait_for "$distant_port"
     [ -s "$scratch/wanted" ] || {
         weir_serves "${distant[@]}"
@@ -310,6 +341,7 @@ echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -sr), $(nproc) x $(sed -n 's/^mo
 "$weir" --version
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 ! wants local || try_local
+! wants threads || try_threads
 if wants remote || wants configurations; then
     start_storage
 fi
