@@ -1,5 +1,5 @@
 //! `weir tcp` across an emulated link of 80 ms and 1 Gbit/s: each window carries what it allows within 5 %, and the number of
-//! connections that fill the link is found within one. In virtual time the link has its rate exactly (weir-simulate's suite).
+//! connections that fill the link is found within one.
 
 use weir_rig::{count, isolated, lab_run, see_own_processes};
 
@@ -27,17 +27,8 @@ fn the_connections_that_fill_the_link_are_found() {
     for window in [512 << 10, 1 << 20, 4 << 20] {
         let line = format!("weir tcp far --json -q --window {window}B --fill --for 6s --omit 3s");
         let (said, _) = lab_run(&LINK, &line.split(' ').collect::<Vec<_>>());
-        // A busy machine emulates this link at less than its rate, which more connections do not mend.
-        let tests = said["tests"].as_array().expect("tests");
-        let carried = tests
-            .iter()
-            .map(|test| count(&test["goodput"]))
-            .max()
-            .expect("a test");
-        let path = (carried as f64).min(PATH);
-        let exact = (path / (window as f64 * 8.0 / 0.080)).ceil();
+        let exact = (PATH / (window as f64 * 8.0 / 0.080)).ceil();
         let streams = count(&said["fill"]["streams"]) as f64;
         assert!((streams - exact).abs() <= 1.0, "{streams}, not {exact}: {said}");
-        println!("{window} bytes: {streams} connections fill {carried} bit/s");
     }
 }
