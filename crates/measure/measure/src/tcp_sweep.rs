@@ -77,7 +77,7 @@ pub struct WindowTest {
 pub struct Filled {
     /// The smallest number that carried [`FULL`] of `rate`; none where the rate still grew with the most connections.
     pub streams: Option<u16>,
-    /// Rate of the path: the median of the tests that it held; where it held none, the highest rate.
+    /// Rate of the path, as far as the tests show it.
     pub rate: Rate,
     /// The largest number that was tried.
     pub most_streams: u16,
@@ -96,14 +96,23 @@ pub struct SweepSummary {
     pub hit_byte_limit: bool,
 }
 
+/// What a number of connections carried.
+#[derive(Clone, Copy, Debug)]
+struct Carried {
+    /// Goodput, bits per second.
+    rate: f64,
+    /// Packets were sent again.
+    lost: bool,
+}
+
 /// Tests in progress.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     plan: SweepPlan,
     limits: Limits,
     waiting: VecDeque<(Option<u64>, u16)>,
-    /// Goodput by connections, of the search.
-    carried: BTreeMap<u16, u64>,
+    /// What numbers of connections carried, of the search.
+    carried: BTreeMap<u16, Carried>,
     found: SweepSummary,
 }
 
@@ -187,59 +196,79 @@ impl Sweep {
         self.found.bytes = self.found.bytes.saturating_add(test.bytes);
         self.found.hit_byte_limit |= test.hit_byte_limit;
         let complete = !test.hit_byte_limit;
-        let (streams, goodput) = (test.streams, test.goodput.0);
+        let streams = test.streams;
+        let carried = Carried {
+            rate: test.goodput.0 as f64,
+            lost: test.retransmits > 0,
+        };
         self.found.tests.push(WindowTest::of(test));
         // A test that was cut short says nothing about the path.
         if self.plan.fill && complete {
-            self.carried.insert(streams, goodput);
+            self.carried.insert(streams, carried);
             let next = self.next_number();
             let window = self.plan.windows.last().copied();
             self.waiting.extend(next.map(|streams| (window, streams)));
         }
     }
 
-    /// The next number of connections: twice as many while that brings more, then halfway between those that do not fill the
-    /// path and those that do.
+    /// The next number of connections: twice as many while that brings more; then between the last two, for samples of the path's
+    /// rate; then halfway between those that do not fill the path and those that do.
     fn next_number(&self) -> Option<u16> {
         let (most, _) = self.carried.last_key_value()?;
         if self.grows() {
             return Some(most * 2).filter(|twice| *twice <= self.most_streams());
         }
-        let (below, filling) = self.between();
+        let (below, filling) = self.unsampled().unwrap_or_else(|| self.between());
         (filling - below > 1).then(|| below + (filling - below) / 2)
     }
 
-    /// Whether the largest number carried clearly more than the one before.
+    /// Whether the largest number carried clearly more than half of it.
     fn grows(&self) -> bool {
-        let mut largest = self.carried.iter().rev();
-        match (largest.next(), largest.next()) {
-            (Some((_, last)), Some((_, before))) => *last as f64 >= GROWTH * *before as f64,
-            (Some(_), None) => true,
-            (None, _) => false,
+        let Some((most, last)) = self.carried.last_key_value() else {
+            return false;
+        };
+        match self.carried.get(&(most / 2)) {
+            Some(half) => last.rate >= GROWTH * half.rate,
+            None => true,
         }
     }
 
-    /// Rate of the path. A median, since single tests of many connections are off by a tenth: what a repaired loss sets free
-    /// may arrive in the time that counts. What so many connections carried that they overload path or host is no rate of it.
+    /// Half of the largest number, and the next that was tried; none where they are close. The path holds what lies between, with
+    /// less waiting and loss than the largest number brings.
+    fn unsampled(&self) -> Option<(u16, u16)> {
+        let (most, _) = self.carried.last_key_value()?;
+        let half = most / 2;
+        let (above, _) = self.carried.range(half + 1..).next()?;
+        (above - half > (most / 8).max(1)).then_some((half, *above))
+    }
+
+    /// Rate of the path: the most that arrived without loss, since that is never more than the path carries. Where all tests that
+    /// the path held lost packets, their median: what a repaired loss sets free may arrive in the time that counts, and what is
+    /// repaired late arrives after it, so that many connections are off by a tenth.
     fn path_rate(&self) -> f64 {
-        let one = self.carried.get(&1).copied().unwrap_or(0) as f64;
-        let most = self.carried.values().copied().max().unwrap_or(0) as f64;
-        let held = |(streams, rate): (&u16, &u64)| {
-            let rate = *rate as f64;
-            let by_path = rate < HELD_BY_PATH * f64::from(*streams) * one;
-            (by_path && rate >= OVERLOADED * most).then_some(rate)
-        };
-        let held: Vec<f64> = self.carried.iter().filter_map(held).collect();
+        let one = self.carried.get(&1).map_or(0.0, |test| test.rate);
+        let most = most_of(self.carried.values());
+        let held: Vec<&Carried> = self
+            .carried
+            .iter()
+            .filter(|(streams, test)| test.rate < HELD_BY_PATH * f64::from(**streams) * one)
+            // So many connections that they overload path or host.
+            .filter(|(_, test)| test.rate >= OVERLOADED * most)
+            .map(|(_, test)| test)
+            .collect();
         if held.is_empty() {
             return most;
         }
-        median(held)
+        if held.iter().all(|test| test.lost) {
+            return median(held.iter().map(|test| test.rate).collect());
+        }
+        most_of(self.carried.values().filter(|test| !test.lost))
     }
 
     /// The largest number below those that fill the path, 0 if even one does; and the smallest that does.
     fn between(&self) -> (u16, u16) {
         let full = FULL * self.path_rate();
-        let filling = self.carried.iter().find(|(_, rate)| **rate as f64 >= full);
+        let filling = self.carried.iter().find(|(_, test)| test.rate >= full);
         let filling = filling.map_or(0, |(streams, _)| *streams);
         let below = self.carried.range(..filling).next_back();
         (below.map_or(0, |(streams, _)| *streams), filling)
@@ -281,6 +310,10 @@ impl WindowTest {
             limit,
         }
     }
+}
+
+fn most_of<'a>(tests: impl Iterator<Item = &'a Carried>) -> f64 {
+    tests.map(|test| test.rate).fold(0.0, f64::max)
 }
 
 /// Rate that a window allows over a round trip.

@@ -114,17 +114,19 @@ fn the_connections_that_fill_a_path_are_found_within_one_in_few_tests() {
     }
 }
 
-/// What is found where `carried` connections carry what the kernel carried across an emulated link of 1 Gbit/s and 80 ms.
-fn fill_of(window: u64, carried: impl Fn(u16) -> u64) -> Filled {
+/// What is found where numbers of connections have a goodput and packets sent again, as the kernel's had across an emulated link
+/// of 1 Gbit/s and 80 ms.
+fn fill_of(window: u64, carried: impl Fn(u16) -> (u64, u64)) -> Filled {
     let path = Modelled {
         rate: u64::MAX,
         rtt_ns: 80 * MS,
     };
     let mut sweep = Sweep::new(plan(&[window], true), Limits::default());
     while let Some(request) = sweep.next_request() {
-        let goodput = Rate(carried(request.streams));
+        let (goodput, retransmits) = carried(request.streams);
         sweep.on_result(TcpSummary {
-            goodput,
+            goodput: Rate(goodput),
+            retransmits,
             ..path.test(&request)
         });
     }
@@ -134,11 +136,11 @@ fn fill_of(window: u64, carried: impl Fn(u16) -> u64) -> Filled {
 #[test]
 fn one_test_that_is_off_does_not_change_what_fills_a_path() {
     let fill = fill_of(1 << 20, |streams| match streams {
-        1..=9 => 103_500_000 * u64::from(streams),
-        16 => 924_000_000,
-        32 => 1_016_500_000,
-        64 => 925_600_000,
-        _ => 934_200_000,
+        1..=9 => (103_500_000 * u64::from(streams), 0),
+        16 => (924_000_000, 310),
+        32 => (1_016_500_000, 20_000),
+        64 => (925_600_000, 40_000),
+        _ => (934_200_000, 120),
     });
     assert_eq!((fill.streams, fill.most_streams), (Some(9), 64));
     assert!(
@@ -151,14 +153,42 @@ fn one_test_that_is_off_does_not_change_what_fills_a_path() {
 fn connections_that_overload_a_path_are_no_measure_of_its_rate() {
     // On a busy machine 64 connections had round trips of 429 ms and lost a quarter of what 32 had carried.
     let fill = fill_of(512 << 10, |streams| match streams {
-        32 => 925_553_010,
-        64 => 700_742_227,
-        few => (51_860_369 * u64::from(few)).min(925_553_010),
+        32 => (925_553_010, 0),
+        64 => (700_742_227, 90_000),
+        few => ((51_860_369 * u64::from(few)).min(925_553_010), 0),
     });
     // 95 % of 925.6 Mbit/s over 51.9 Mbit/s.
     assert_eq!(
         (fill.streams, fill.rate, fill.most_streams),
         (Some(17), Rate(925_553_010), 64)
+    );
+}
+
+#[test]
+fn a_path_whose_last_doubling_was_disturbed_is_sampled_below_it() {
+    // 32 connections carried hardly more than 16, which their windows held.
+    let fill = fill_of(512 << 10, |streams| match streams {
+        32 => (840_000_000, 480),
+        few => ((51_860_369 * u64::from(few)).min(930_000_000), 0),
+    });
+    assert_eq!(
+        (fill.streams, fill.rate, fill.most_streams),
+        (Some(18), Rate(930_000_000), 32)
+    );
+}
+
+#[test]
+fn tests_that_lost_much_do_not_stand_for_the_rate_of_a_path() {
+    // The kernel's BBR, whose tests of many connections overflow the queue of the link.
+    let fill = fill_of(1 << 20, |streams| match streams {
+        16 => (951_800_000, 0),
+        18..=24 => (894_200_000, 17_249),
+        25..=64 => (870_000_000, 31_506),
+        few => ((103_800_000 * u64::from(few)).min(951_800_000), 0),
+    });
+    assert_eq!(
+        (fill.streams, fill.rate, fill.most_streams),
+        (Some(9), Rate(951_800_000), 32)
     );
 }
 
