@@ -5,7 +5,7 @@
 # storage and proxy on the second.
 #
 # Environment:
-#   DURATION=8          seconds of one measurement; 30 for figures to quote
+#   DURATION=8          seconds of one measurement, of each server where two take turns; 30 for figures to quote
 #   MINUTES=80          length of the title in the remote storage; 2.4 GB for 80
 #   RTT_MS=20           round trip to the storage
 #   CLIENTS=50          connections at once
@@ -141,23 +141,27 @@ keep() {
     echo "${*:2}" >>"$scratch/$1"
 }
 
-# ask NAME PID PORT FILE [https]: wrk, on the cores $on, asks the process for the addresses in FILE; sets ${each[@]}.
+# ask NAME PID PORT FILE SECONDS [https]: wrk, on the cores $on, asks the process for the addresses in FILE; sets ${each[@]}.
 ask() {
-    local before url=${5:-http}://127.0.0.1:$3/
+    local before url=${6:-http}://127.0.0.1:$3/
     local wrk=(taskset -c "$on" wrk -t "$(taskset -c "$on" nproc)" -c "$clients" -s "$here/addresses.lua")
-    # One round to fill the caches.
-    ADDRESSES=$4 "${wrk[@]}" -d 1s "$url" >"$scratch/wrk"
     before=$(cpu_of "$2")
-    ADDRESSES=$4 "${wrk[@]}" -d "${duration}s" "$url" >"$scratch/wrk"
+    ADDRESSES=$4 "${wrk[@]}" -d "$5s" "$url" >"$scratch/wrk"
     read -r -a each <<<"$("$figures" row "$scratch/wrk" "$(($(cpu_of "$2") - before))")"
     [ "${#each[@]}" -ge 4 ] || fail "wrk, $1: $(tail -n 3 "$scratch/wrk" | tr '\n' ' ')"
 }
 
-# hit SERVER CASE PID PORT FILE [https]: a row for the table.
-hit() {
-    local each=() on=$second
-    ask "$1, $2" "${@:3}"
-    keep local "$1" "$2" "${each[@]:0:3}"
+# compare CASE FILE NGINX [https]: rows for the table, of both servers by turns of a second, so that what else the machine does
+# strikes both.
+compare() {
+    local each=() on=$second turn
+    # The first fills the caches.
+    for ((turn = 0; turn <= duration; turn++)); do
+        ask "nginx, $1" "$3" "$static_port" "$2" 1 "${@:4}"
+        [ "$turn" -eq 0 ] || keep local nginx "$1" "${each[@]:0:3}"
+        ask "weir, $1" "$ORIGIN" "$origin_port" "$2" 1 "${@:4}"
+        [ "$turn" -eq 0 ] || keep local weir "$1" "${each[@]:0:3}"
+    done
 }
 
 try_local() {
@@ -173,8 +177,7 @@ try_local() {
     nginx_serves 0 "$static_port" off "root $static;"
     local nginx=$PID
     for case in video audio both MPD; do
-        hit nginx "$case" "$nginx" "$static_port" "$scratch/$case"
-        hit weir "$case" "$ORIGIN" "$origin_port" "$scratch/$case"
+        compare "$case" "$scratch/$case" "$nginx"
     done
     stop "$nginx"
     stop "$ORIGIN"
@@ -185,12 +188,11 @@ try_local() {
     nginx=$PID
     weir_serves "$films/short" --tls-cert "$scratch/certificate.pem" --tls-key "$scratch/key.pem"
     for case in video audio; do
-        hit nginx "$case over TLS" "$nginx" "$static_port" "$scratch/$case" https
-        hit weir "$case over TLS" "$ORIGIN" "$origin_port" "$scratch/$case" https
+        compare "$case over TLS" "$scratch/$case" "$nginx" https
     done
     stop "$nginx"
     stop "$ORIGIN"
-    printf '\non this host, one core, %s connections, segments of 2 s\n' "$clients"
+    printf '\non this host, one core, %s connections, segments of 2 s; medians of %s turns of a second each\n' "$clients" "$duration"
     "$figures" local "$scratch/local"
 }
 
@@ -204,7 +206,9 @@ try_threads() {
         on=$((threads < cores ? threads : second))-$((cores - 1))
         weir_serves "$films/short"
         "$figures" segments "http://127.0.0.1:$origin_port/" film/audio/a1/playlist.m3u8 >"$scratch/audio"
-        ask "$threads threads" "$ORIGIN" "$origin_port" "$scratch/audio"
+        # The first fills the caches.
+        ask "$threads threads" "$ORIGIN" "$origin_port" "$scratch/audio" 1
+        ask "$threads threads" "$ORIGIN" "$origin_port" "$scratch/audio" "$duration"
         keep threads "$threads" "${each[0]}" "${each[2]}"
         stop "$ORIGIN"
     done

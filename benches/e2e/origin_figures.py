@@ -180,26 +180,27 @@ def verdict(met):
 
 
 def local_table(path):
-    print(f"{'':24} {'req/s':>9} {'Gbit/s':>8} {'CPU us':>8} {'ratio to nginx: rate, CPU':>27}")
-    nginx = {}
-    for server, case, rate, gbits, each in rows(path):
-        ratio = ""
-        if server == "nginx":
-            nginx[case] = (float(rate), float(each))
-        elif case in nginx:
-            ratio = f"{float(rate) / nginx[case][0]:.2f}, {float(each) / nginx[case][1]:.2f}"
-        print(f"{server + ', ' + case:24} {float(rate):9.0f} {float(gbits):8.2f} {float(each):8.0f} {ratio:>27}")
-    ours = {case: (float(rate), float(each)) for server, case, rate, _, each in rows(path) if server == "weir"}
-    if "video" in ours and "video" in nginx:
-        rate, each = ours["video"][0] / nginx["video"][0], ours["video"][1] / nginx["video"][1]
-        print(f"video: {rate:.2f} of nginx's rate (goal >= 0.80: {verdict(rate >= 0.8)}),",
-              f"{each:.2f} of its CPU (goal <= {PEER_CPU}: {verdict(each <= PEER_CPU)})")
+    """Medians of turns; the ratio of rates is the median of the ratios of turns that followed each other, with its quartiles."""
+    turns = {}
+    for server, case, *figures in rows(path):
+        turns.setdefault(case, {}).setdefault(server, []).append([float(figure) for figure in figures])
+    print(f"{'':24} {'req/s':>9} {'Gbit/s':>8} {'CPU us':>8}   ratio to nginx: rate, CPU")
+    met = {}
+    for case, of in turns.items():
+        ours, nginx = ([statistics.median(column) for column in zip(*of[server])] for server in ("weir", "nginx"))
+        ratios = [ours[0] / nginx[0] for ours, nginx in zip(of["weir"], of["nginx"])]
+        low, ratio, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+        met[case] = (ratio, ours[2] / nginx[2], ours[0])
+        compared = f"{ratio:.2f} ({low:.2f} to {high:.2f}), {met[case][1]:.2f}"
+        for server, (rate, gbits, each), beside in [("nginx", nginx, ""), ("weir", ours, compared)]:
+            print(f"{server + ', ' + case:24} {rate:9.0f} {gbits:8.2f} {each:8.0f}   {beside}".rstrip())
+    rate, each, _ = met["video"]
+    print(f"video: {rate:.2f} of nginx's rate (goal >= 0.80: {verdict(rate >= 0.8)}),",
+          f"{each:.2f} of its CPU (goal <= {PEER_CPU}: {verdict(each <= PEER_CPU)})")
     for case, goal in [("audio", 0.85), ("video over TLS", 0.95)]:
-        if case in ours and case in nginx:
-            rate = ours[case][0] / nginx[case][0]
-            print(f"{case}: {rate:.2f} of nginx's rate (goal >= {goal:.2f}: {verdict(rate >= goal)})")
-    if "MPD" in ours:
-        print(f"cached MPD: {ours['MPD'][0]:.0f} requests/s (goal >= 60000: {verdict(ours['MPD'][0] >= 60000)})")
+        rate, _, _ = met[case]
+        print(f"{case}: {rate:.2f} of nginx's rate (goal >= {goal:.2f}: {verdict(rate >= goal)})")
+    print(f"cached MPD: {met['MPD'][2]:.0f} requests/s (goal >= 60000: {verdict(met['MPD'][2] >= 60000)})")
 
 
 def configurations_table(path):
