@@ -1,6 +1,6 @@
 // Makes a database of real measurements for the browser tests: `node tests/real-runs.mjs`. All traffic stays on loopback
 // and in namespaces of `weir lab run`, which need no root where users may make user namespaces.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { realLoad } from "./real-load.mjs";
@@ -144,7 +144,8 @@ async function endedBy(signal, name, address) {
     "-q",
   ]);
   const rows = () => {
-    // The file is there before its tables are.
+    // The process is there before the file is, and the file before its tables are.
+    if (!existsSync(database)) return 0;
     if (value(database, "SELECT count(*) FROM sqlite_master WHERE name = 'flow_seconds'") === 0) return 0;
     const id = find(name, "flows");
     return id ? value(database, `SELECT count(*) FROM flow_seconds WHERE run_id = ${id}`) : 0;
