@@ -96,7 +96,7 @@ impl Found {
             Verdict::Failed => return Ok(self.empty(StatusCode::PRECONDITION_FAILED)),
         }
         if let Some(how) = self.remake.take() {
-            let made = remade(app, self.kind, self.content, how).await?;
+            let made = Box::pin(remade(app, self.kind, self.content, how)).await?;
             self.content = Content::new(vec![Part::Bytes(made)]);
         }
         let length = self.content.length();
@@ -168,7 +168,7 @@ async fn begin(app: &Arc<App>, kind: Kind, content: Content) -> Result<Outgoing,
         return Ok(Outgoing::Bytes(bytes));
     }
     let length = content.length();
-    let flow = Flow::begin(app.clone(), kind, content).await?;
+    let flow = Box::pin(Flow::begin(app.clone(), kind, content)).await?;
     Ok(Outgoing::Flow(Box::new(flow), length))
 }
 

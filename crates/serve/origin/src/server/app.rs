@@ -136,7 +136,8 @@ impl App {
             return Ok(());
         }
         let content = std::mem::take(&mut segment.content);
-        segment.content = at_hand(read_whole(self, segment.kind, content).await?.into());
+        let bytes = Box::pin(read_whole(self, segment.kind, content)).await?;
+        segment.content = at_hand(bytes.into());
         kept.insert(etag.to_owned(), segment.clone(), length);
         Ok(())
     }

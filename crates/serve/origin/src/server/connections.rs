@@ -95,13 +95,14 @@ async fn connection(
         () = ended(&mut stopping) => None,
     };
     let Some((io, version)) = opened else { return };
-    let client = Client {
-        pacer: Pacer::new(&app, &socket, matches!(version, Version::Http2)),
+    let pacer = Pacer::new(&app, &socket, matches!(version, Version::Http2));
+    let deliveries = Deliveries::new(&app, &socket);
+    let client = Arc::new(Client {
+        pacer: pacer.clone(),
         socket: socket.clone(),
-        deliveries: Deliveries::new(&app, &socket),
+        deliveries: deliveries.clone(),
         activity: Activity::new(),
-    };
-    let (pacer, deliveries) = (client.pacer.clone(), client.deliveries.clone());
+    });
     let served = async {
         match version {
             Version::Http1 => http1(app, io, client, stopping.clone()).await,
@@ -192,7 +193,7 @@ async fn begins_as_http2(socket: &Socket) -> io::Result<bool> {
 async fn http1(
     app: Arc<App>,
     io: Io,
-    client: Client,
+    client: Arc<Client>,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<End, hyper::Error> {
     let limits = app.limits.clone();
@@ -219,7 +220,7 @@ async fn http1(
 async fn http2(
     app: Arc<App>,
     io: Io,
-    client: Client,
+    client: Arc<Client>,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<End, hyper::Error> {
     let limits = app.limits.clone();
@@ -256,12 +257,10 @@ async fn http2(
 /// Makes a request known to the limits of its connection before it is looked at.
 fn answer(
     app: &Arc<App>,
-    client: &Client,
+    client: &Arc<Client>,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<http::Response<super::body::Body>, Infallible>> + Send + use<> {
-    let (app, client) = (app.clone(), client.clone());
-    let under_way = client.activity.begin();
-    async move { Ok(respond(app, request, &client, under_way).await) }
+    respond(app.clone(), request, client.clone(), client.activity.begin())
 }
 
 /// Waits for the server's end.

@@ -1,5 +1,6 @@
 //! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -37,7 +38,7 @@ const SEGMENT_KEPT: u32 = 86_400;
 const CHANGED: &str = "storage_changed";
 
 /// Who asks, as far as the answer may depend on it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Client {
     pub socket: Socket,
     pub activity: Activity,
@@ -45,14 +46,15 @@ pub struct Client {
     pub deliveries: Deliveries,
 }
 
-/// Answers a request; what is wrong is an answer too.
+/// Answers a request; what is wrong is an answer too. The future is copied for each request, so what waits for storage is boxed in
+/// it.
 pub async fn respond(
     app: Arc<App>,
     mut request: Request<Incoming>,
-    client: &Client,
+    client: Arc<Client>,
     under_way: UnderWay,
-) -> Response<Body> {
-    let line = app.log.is_some().then(|| Box::new(line(&request, client)));
+) -> Result<Response<Body>, Infallible> {
+    let line = app.log.is_some().then(|| Box::new(line(&request, &client)));
     let mut account = Account::open(app.clone(), line, client.deliveries.clone(), under_way);
     let answered = match counted_for(account.reads(), answer(&app, &mut request)).await {
         Ok(answer) => answer,
@@ -84,7 +86,7 @@ pub async fn respond(
     let mut response = Response::new(Body::new(bytes, account));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
-    response
+    Ok(response)
 }
 
 async fn answer(app: &Arc<App>, request: &mut Request<Incoming>) -> Result<Answer, Problem> {
@@ -150,7 +152,7 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
     }
     let path = ObjectPath::from_request(uri.path())?;
     if app.files {
-        return file(app, path).await;
+        return Box::pin(file(app, path)).await;
     }
     Err(Problem::nothing(format!(
         "nothing at /{path}; titles are at /TITLE/manifest.mpd and /TITLE/master.m3u8, and stored files are served with --files only"
@@ -305,5 +307,20 @@ fn line(request: &Request<Incoming>, client: &Client) -> Line {
         pace: None,
         range: header(RANGE),
         user_agent: header(USER_AGENT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn future_bytes<A, B, C, D, F>(_: impl Fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_is_copied_for_each_request_is_short() {
+        // With what is read from storage in it, it had 5,400 bytes, and a thirtieth of the time for a short segment was theirs.
+        assert!(future_bytes(respond) < 2_500, "{}", future_bytes(respond));
     }
 }

@@ -104,7 +104,7 @@ impl Titles {
     pub async fn get(self: &Arc<Self>, path: &ObjectPath) -> Loaded {
         if !self.settings.keep {
             self.metrics.bypassed(Kind::Index);
-            return self.load(path, None).await;
+            return Box::pin(self.load(path, None)).await;
         }
         if let Some(title) = self.fresh(self.kept.get(path).as_ref()) {
             return Ok(title);
