@@ -279,9 +279,11 @@ impl Decoder {
             }
             self.ready.push_back(position);
         }
-        self.determined = match self.config.patience {
-            0 => None,
-            _ => self.equations.oldest_determined(wanted.end),
+        // With more patience than sources are remembered, only the caller presumes losses.
+        let waits = (1..self.sources.capacity()).contains(&self.config.patience.into());
+        self.determined = match waits {
+            true => self.equations.oldest_determined(wanted.end),
+            false => None,
         };
     }
 

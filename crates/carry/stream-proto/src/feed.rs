@@ -47,7 +47,7 @@ pub(crate) struct Feed {
     decoder: Option<Decoder>,
     /// Maximum window of a repair, or that of the last repair once one has arrived.
     window: u16,
-    /// Framing and payload as one, for the decoder.
+    /// A recovered payload.
     symbol: Vec<u8>,
     transit: Transit,
     rtt_ns: u64,
@@ -232,7 +232,7 @@ impl Feed {
                     original: !data.is_copy(),
                 };
                 self.accept(now_ns, &content, stream, events);
-                self.teach(symbol, &data.framing, payload);
+                self.teach(symbol, &data.framing, datagram);
             }
             Arrival::Duplicate => self.counters.duplicates += 1,
             Arrival::Old => self.counters.late += 1,
@@ -295,19 +295,14 @@ impl Feed {
         Some(Some(repair.sent))
     }
 
-    /// Passes a source packet to the decoder.
-    fn teach(&mut self, symbol: u64, framing: &MediaFraming, payload: &[u8]) {
+    /// Passes a source packet to the decoder, with its framing written over the end of its header: both are one there.
+    fn teach(&mut self, symbol: u64, framing: &MediaFraming, datagram: &mut [u8]) {
         let Some(decoder) = &mut self.decoder else { return };
-        let mut head = [0; FRAMING_LENGTH];
-        framing.encode(&mut head);
-        self.symbol.clear();
-        self.symbol.extend_from_slice(&head);
-        self.symbol.extend_from_slice(payload);
-        let adu = Adu {
-            flow: 0,
-            payload: &self.symbol,
-        };
-        decoder.source(Sequence::from(symbol).0, adu);
+        let payload = &mut datagram[MEDIA_HEADER_LENGTH - FRAMING_LENGTH..];
+        if let Some(head) = payload.first_chunk_mut() {
+            framing.encode(head);
+        }
+        decoder.source(Sequence::from(symbol).0, Adu { flow: 0, payload });
     }
 
     fn take_recovered(
