@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn what_is_copied_for_each_request_is_short() {
-        // With what is read from storage in it, it had 5,400 bytes, and a thirtieth of the time for a short segment was theirs.
+        // With what is read from storage in it, it had 5,400 bytes.
         assert!(future_bytes(respond) < 2_500, "{}", future_bytes(respond));
     }
 }
