@@ -281,9 +281,10 @@ impl Decoder {
         }
         // With more patience than sources are remembered, only the caller presumes losses.
         let waits = (1..self.sources.capacity()).contains(&self.config.patience.into());
-        self.determined = match waits {
-            true => self.equations.oldest_determined(wanted.end),
-            false => None,
+        self.determined = if waits {
+            self.equations.oldest_determined(wanted.end)
+        } else {
+            None
         };
     }
 
