@@ -250,11 +250,25 @@ pub fn run(
     let mut connections = connect(session, &request, stop)?;
     session.send(&ToAgent::Go)?;
     let mut rows = Rows::new(request.direction, request.omit_ns);
-    follow(session, &request, &connections, &mut rows, sink, stop)?;
+    let mut counting = Counting::new(&request);
+    follow(
+        session,
+        &request,
+        &connections,
+        (&mut counting, &mut rows),
+        sink,
+        stop,
+    )?;
     // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
-    connections.end();
-    let sent = connections.counters.total();
+    if request.direction == Direction::Forward {
+        connections.end();
+    }
     session.send(&ToAgent::Stop(Stopped::default()))?;
+    if request.direction == Direction::Reverse {
+        connections.await_end(DRAIN_LIMIT);
+        rows.count(&mut counting, &connections.counters);
+    }
+    let passed = connections.counters.total();
     loop {
         match session.receive(ANSWER_LIMIT)? {
             FromAgent::Tcp => break,
@@ -263,7 +277,7 @@ pub fn run(
     }
     connections.finish();
     rows.hand_on(sink, true);
-    Ok(rows.summary(&request, sent >= request.max_bytes))
+    Ok(rows.summary(&request, passed >= request.max_bytes))
 }
 
 /// Asks for the test, opens its connections and starts this end of them.
@@ -283,17 +297,17 @@ fn connect(session: &mut Session, request: &TcpRequest, stop: &Stop) -> Result<C
     }
 }
 
-/// Takes counts and readings of both ends until the time is over or the bytes have been sent.
+/// Takes counts and readings of both ends until the time is over or the bytes have been sent. A receiver's last count is left to
+/// the caller, since more is still on its way.
 fn follow(
     session: &Session,
     request: &TcpRequest,
     connections: &Connections,
-    rows: &mut Rows,
+    (counting, rows): (&mut Counting, &mut Rows),
     sink: &dyn Sink,
     stop: &Stop,
 ) -> Result<(), MeasureError> {
     let started = connections.started_ns;
-    let mut counting = Counting::new(request);
     let mut next = started + SECOND_NS;
     let mut second = 0;
     loop {
@@ -303,10 +317,8 @@ fn follow(
             next += SECOND_NS;
             match request.direction {
                 Direction::Forward => rows.read(connections.readings(second)),
-                Direction::Reverse => {
-                    let counted = counting.count(&connections.counters);
-                    counted.into_iter().for_each(|row| rows.counted(row));
-                }
+                Direction::Reverse if over => {}
+                Direction::Reverse => rows.count(counting, &connections.counters),
             }
             second += 1;
             sink.progress(Progress {

@@ -165,6 +165,13 @@ impl Rows {
         }
     }
 
+    /// Counts what has come on each connection of this end.
+    pub(crate) fn count(&mut self, counting: &mut Counting, counters: &Counters) {
+        for row in counting.count(counters) {
+            self.counted(row);
+        }
+    }
+
     /// Takes a row of counts; those of a connection come in order.
     pub(crate) fn counted(&mut self, row: TcpSecond) {
         let connection = self.connections.entry(row.stream).or_default();
