@@ -2,8 +2,8 @@
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use crate::playing::{Nobody, config, viewers};
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ use weir_load::client::Patience;
 use weir_load::engine::{Config, run};
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
-use weir_rig::OwnPort;
+use weir_rig::{LIMIT, OwnPort, Running, wait_until};
 
 /// Runs a program in a folder. Its arguments are split at spaces; `~` stands for a space in one of them.
 #[track_caller]
@@ -102,7 +102,7 @@ pub struct Line {
 }
 
 pub struct Nginx {
-    process: Child,
+    process: Running,
     pub port: OwnPort,
     folder: TempDir,
 }
@@ -125,16 +125,13 @@ impl Nginx {
         );
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
-        let process = Command::new("nginx")
-            .arg("-c")
-            .arg(&file)
-            .spawn()
-            .expect("nginx, a Debian package");
-        let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port.number)).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(20), "nginx does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let mut command = Command::new("nginx");
+        command.arg("-c").arg(&file);
+        let mut process = Running::start(command);
+        wait_until("nginx", LIMIT, || {
+            assert!(process.is_running(), "{}", process.stderr());
+            TcpStream::connect(("127.0.0.1", port.number)).ok()
+        });
         Nginx {
             process,
             port,
@@ -142,9 +139,10 @@ impl Nginx {
         }
     }
 
-    /// Ends it; then its log.
-    pub fn log(mut self) -> Vec<Line> {
-        self.end();
+    /// Its log, when it has ended: killed, it would leave out an answer that has arrived and that it has not yet logged.
+    pub fn log(self) -> Vec<Line> {
+        self.process.signal("TERM");
+        self.process.wait(LIMIT).expect_code(0);
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         let lines = log.lines().map(|line| {
             let [status, all, body, path, protocol, session] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -160,20 +158,6 @@ impl Nginx {
             }
         });
         lines.collect()
-    }
-}
-
-impl Nginx {
-    fn end(&mut self) {
-        // It may have ended before.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
