@@ -204,8 +204,10 @@ fn flows_dropped_and_marked() {
     }
 }
 
-/// 12 frames of 50 packets: ten frames a second, so that even the last is due well before the end.
-const FRAMES: &str = "--bytes-per-frame 49900 --frame-rate 10 --length 1000 --for 1200ms --flows 5";
+/// 12 frames of 50 packets: ten frames a second, so that even the last is due well before the end. A host that is held up brings
+/// nothing too late.
+const FRAMES: &str =
+    "--bytes-per-frame 49900 --frame-rate 10 --length 1000 --for 1200ms --flows 5 --reorder-depth 65536,2s";
 const PACKETS: u64 = 12 * 50;
 
 #[track_caller]
