@@ -78,7 +78,13 @@ impl StreamSender {
 
     /// Whether no block leaves any more, since there is none or the stream's time is over.
     pub fn is_over(&self, now_ns: u64) -> bool {
-        self.next.is_none() || self.pacing.has_ended(now_ns)
+        self.next.is_none() || self.time_is_over(now_ns)
+    }
+
+    /// The first block leaves at any time: nothing at all, from a host that was held up until the end, would be taken for a path
+    /// that lost nothing, where one block has the delay behind the schedule.
+    fn time_is_over(&self, now_ns: u64) -> bool {
+        self.blocks > 0 && self.pacing.has_ended(now_ns)
     }
 
     /// Blocks handed over so far.
@@ -86,10 +92,11 @@ impl StreamSender {
         self.blocks
     }
 
-    /// Hands over the packets of the next block, in the order in which they leave; none when the stream's time is over.
+    /// Hands over the packets of the next block, in the order in which they leave; none but the first when the stream's time is
+    /// over.
     /// To be called at [`StreamSender::next_wake`] or later, and followed by [`StreamSender::sent`].
     pub fn wake(&mut self, now_ns: u64, push: impl FnMut(StreamPacket)) {
-        if self.pacing.has_ended(now_ns) {
+        if self.time_is_over(now_ns) {
             self.next = None;
         }
         self.hand_over(now_ns, push);
@@ -254,10 +261,20 @@ mod tests {
         // Three blocks of 32 packets of 8,100 bytes are 777,600 bytes; a fourth would be 1,036,800.
         assert_eq!((report.counts.bytes, report.hit_byte_limit), (777_600, true));
         let mut over = StreamSender::new(&plan(), Rate(0), u64::MAX, START);
+        over.wake(START, |_| ());
+        over.sent(SendCounts::default());
         over.wake(START + 3 * SECOND_NS, |packet| {
             panic!("{packet:?} leaves too late")
         });
         assert_eq!(over.next_wake(), None);
+    }
+
+    #[test]
+    fn a_host_that_is_held_up_until_the_end_sends_a_block_that_shows_it() {
+        let sender = StreamSender::new(&plan(), Rate(0), u64::MAX, START);
+        let (_, report) = run(sender, 3 * SECOND_NS);
+        assert_eq!(report.counts.sends, 1, "{report:?}");
+        assert!(report.schedule_error.min >= 3 * SECOND_NS as i64, "{report:?}");
     }
 
     #[test]
