@@ -1,6 +1,8 @@
 //! Sends the packets of a multi-flow test: sockets, a clock and threads around [`StreamSender`]s, one for each share of the
 //! flows.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use weir_net::{NetError, SendBatch, UdpSocket, clock};
@@ -32,6 +34,22 @@ pub(crate) struct SenderPlan {
     pub threads: u16,
 }
 
+/// The start that all threads of a sender share, which is set once they run: on a busy machine that may be later than a short
+/// test's end.
+struct Start {
+    getting_ready: AtomicU16,
+    at_ns: OnceLock<u64>,
+}
+
+impl Start {
+    /// One thread more is ready, or will never be.
+    fn ready(&self) {
+        if self.getting_ready.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.at_ns.get_or_init(|| clock::monotonic_ns() + START_DELAY_NS);
+        }
+    }
+}
+
 /// A socket and what it is to send.
 struct Lane<'s> {
     socket: &'s UdpSocket,
@@ -51,7 +69,10 @@ pub(crate) fn run_sender(
     records: &Sender<Vec<Record>>,
 ) -> Result<SenderReport, MeasureError> {
     let lockstep = Lockstep::new(plan.threads);
-    let start_ns = clock::monotonic_ns() + START_DELAY_NS;
+    let start = Start {
+        getting_ready: AtomicU16::new(plan.threads),
+        at_ns: OnceLock::new(),
+    };
     let (parts, inbox) = channel();
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -62,7 +83,7 @@ pub(crate) fn run_sender(
                 stop,
                 lockstep: &lockstep,
                 thread,
-                start_ns,
+                start: &start,
                 parts: parts.clone(),
             };
             let spawned = std::thread::Builder::new()
@@ -72,7 +93,10 @@ pub(crate) fn run_sender(
                 Ok(running) => threads.push(running),
                 Err(error) => {
                     // Those that run need not wait for the others.
-                    (thread..plan.threads).for_each(|missing| lockstep.leave(missing));
+                    (thread..plan.threads).for_each(|missing| {
+                        lockstep.leave(missing);
+                        start.ready();
+                    });
                     return Err(MeasureError::thread(&error));
                 }
             }
@@ -102,7 +126,7 @@ struct Share<'a> {
     stop: &'a Stop,
     lockstep: &'a Lockstep,
     thread: u16,
-    start_ns: u64,
+    start: &'a Start,
     parts: Sender<(u16, SenderPart)>,
 }
 
@@ -118,7 +142,9 @@ impl Share<'_> {
         };
         let mut lanes: Vec<Lane> = self.sockets.iter().map(lane).collect();
         let flows = flows_of_share(self.thread, plan.threads, plan.plan.flows);
-        let mut core = StreamSender::of_flows(&plan.plan, flows, plan.ceiling, plan.max_bytes, self.start_ns);
+        self.start.ready();
+        let start_ns = *self.start.at_ns.wait();
+        let mut core = StreamSender::of_flows(&plan.plan, flows, plan.ceiling, plan.max_bytes, start_ns);
         let cpu_start = clock::thread_cpu_ns();
         let cpu = || clock::thread_cpu_ns() - cpu_start;
         loop {
