@@ -196,7 +196,9 @@ export async function shot(page, name) {
 
 /** Clicks what saves something, and gives the name and the bytes of the file. */
 export async function download(page, selector) {
-  const [file] = await Promise.all([page.waitForEvent("download"), page.click(selector)]);
+  // Longer than a click may take: where the click is what failed, it is what is named.
+  const saved = page.waitForEvent("download", { timeout: 60_000 });
+  const [file] = await Promise.all([saved, page.click(selector)]);
   return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
 }
 

@@ -404,6 +404,7 @@ test("every chart is saved as SVG, PNG and CSV", () =>
     const charts = await page.$$eval("figure[data-chart]:not([data-empty])", (all) =>
       all.map((one) => one.dataset.chart),
     );
+    let rates = null;
     for (const chart of charts) {
       const save = (form) => download(page, `figure[data-chart="${chart}"] [data-save=${form}]`);
       const svg = (await save("svg")).bytes.toString();
@@ -415,9 +416,10 @@ test("every chart is saved as SVG, PNG and CSV", () =>
       const png = (await save("png")).bytes;
       assert.equal(png.subarray(1, 4).toString(), "PNG");
       assert.ok(png.length > 3000, `${chart}.png has ${png.length} bytes`);
-      assert.ok((await save("csv")).bytes.toString().split("\r\n").length > 2, `${chart}.csv`);
+      const rows = csvRows((await save("csv")).bytes);
+      assert.ok(rows.length > 0, `${chart}.csv`);
+      if (chart === "media-rate") rates = rows;
     }
-    const rows = csvRows((await download(page, 'figure[data-chart="media-rate"] [data-save=csv]')).bytes);
     const columns = [
       "direction",
       "at_ns",
@@ -430,7 +432,7 @@ test("every chart is saved as SVG, PNG and CSV", () =>
       "owd_max_ns",
     ];
     assert.deepEqual(
-      rows.map((row) => columns.map((name) => row[name])),
+      rates.map((row) => columns.map((name) => row[name])),
       sql(
         database,
         `SELECT *, unix_ns - duration_ns - ${started(run)} AS at_ns FROM stream_seconds WHERE run_id = ${run}
