@@ -45,10 +45,21 @@ pub struct Admitted {
     pub established: Established,
     /// The client's address.
     pub peer: SocketAddr,
-    /// Further connections that join the session, with their numbers.
-    pub joined: Receiver<(u32, TcpStream)>,
+    /// Further connections that join the session.
+    pub joined: Receiver<Joined>,
     /// The session's place; the door takes another session once it is dropped.
     pub place: SessionPlace,
+}
+
+/// A data connection that has joined a session.
+#[derive(Debug)]
+pub struct Joined {
+    /// Its number, by the client.
+    pub number: u32,
+    /// The connection.
+    pub stream: TcpStream,
+    /// When the client was welcomed, on [`weir_net::clock::monotonic_ns`]: earlier, nothing has come.
+    pub welcomed_ns: u64,
 }
 
 /// A connection at a [`Door`].
@@ -139,7 +150,7 @@ impl Door {
 #[derive(Debug)]
 struct Entry {
     control_key: [u8; 32],
-    joined: SyncSender<(u32, TcpStream)>,
+    joined: SyncSender<Joined>,
 }
 
 /// The sessions there are; clones share them.
@@ -177,10 +188,19 @@ impl Porter {
         let proven = handshake.on_proof(&message, || self.new_session());
         let (established, welcome) = proven.map_err(|refused| stranger.refuse(refused))?;
         match purpose {
-            Purpose::Data { session, stream } => {
+            Purpose::Data {
+                session,
+                stream: number,
+            } => {
+                let welcomed_ns = weir_net::clock::monotonic_ns();
                 // Welcome first: the session may answer on this connection as soon as it has it.
                 stranger.write(&welcome)?;
-                self.join(stranger.into_stream(), session, stream).map(|()| None)
+                let joined = Joined {
+                    number,
+                    stream: stranger.into_stream(),
+                    welcomed_ns,
+                };
+                self.join(session, joined).map(|()| None)
             }
             Purpose::Control => self.open(stranger, peer, established, &welcome).map(Some),
         }
@@ -196,7 +216,7 @@ impl Porter {
     }
 
     /// Hands a data connection to its session.
-    fn join(&self, stream: TcpStream, session: SessionId, number: u32) -> Result<(), String> {
+    fn join(&self, session: SessionId, joined: Joined) -> Result<(), String> {
         let sessions = self.sessions.lock();
         let entry = sessions
             .get(&session)
@@ -204,7 +224,7 @@ impl Porter {
         // A session that takes no more connections is ending, or was never to have so many.
         entry
             .joined
-            .try_send((number, stream))
+            .try_send(joined)
             .map_err(|_| "more connections than a test may have".into())
     }
 

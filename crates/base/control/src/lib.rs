@@ -15,7 +15,7 @@ pub use channel::{Control, ControlError, ControlWriter, SILENCE_LIMIT};
 pub use connect::{
     ConnectError, Connected, Family, Service, connect, join, nonce, read_token, resolve, strong,
 };
-pub use door::{Admitted, Caller, Door, DoorConfig, SessionPlace};
+pub use door::{Admitted, Caller, Door, DoorConfig, Joined, SessionPlace};
 pub use entrance::{Admission, Entrance, Place};
 pub use hello::{Greeted, greet};
 pub use listen::{listen, listen_with_token};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use weir_control::Joined;
 use weir_net::{clock, tcp, tcp_window};
 use weir_record::{Direction, Record};
 use weir_units::Rate;
@@ -248,9 +249,9 @@ pub fn run(
         .check(None, request.duration_ns, 1, request.streams)?;
     request.check_windows()?;
     let mut connections = connect(session, &request, stop)?;
-    session.send(&ToAgent::Go)?;
     let mut rows = Rows::new(request.direction, request.omit_ns);
     let mut counting = Counting::new(&request);
+    session.send(&ToAgent::Go)?;
     follow(
         session,
         &request,
@@ -365,6 +366,13 @@ fn take_message(
     Ok(())
 }
 
+/// When the first byte can have come: a round trip after the client was welcomed. A client sends before the word to begin is here,
+/// and what waited for a busy host did not come in the moment in which it is read.
+fn came_at_the_earliest(joined: &Joined) -> u64 {
+    let round_trip = tcp::min_rtt(&joined.stream).ok().flatten();
+    joined.welcomed_ns + round_trip.map_or(0, clock::nanos)
+}
+
 /// A test that the agent takes part in, at its end.
 pub(crate) struct AgentTcp {
     request: TcpRequest,
@@ -375,18 +383,16 @@ pub(crate) struct AgentTcp {
 }
 
 impl AgentTcp {
-    pub(crate) fn start(
-        request: TcpRequest,
-        streams: Vec<TcpStream>,
-        stop: &Stop,
-    ) -> Result<Self, MeasureError> {
+    pub(crate) fn start(request: TcpRequest, joined: Vec<Joined>, stop: &Stop) -> Result<Self, MeasureError> {
+        let came_ns = joined.iter().map(came_at_the_earliest).max().unwrap_or(u64::MAX);
+        let streams = joined.into_iter().map(|joined| joined.stream).collect();
         let connections = match request.direction {
             Direction::Forward => Connections::receive(streams, &request, stop)?,
             Direction::Reverse => Connections::send(streams, &request, stop)?,
         };
         let next_ns = connections.started_ns + SECOND_NS;
         Ok(AgentTcp {
-            counting: Counting::new(&request),
+            counting: Counting::new(&request).since(came_ns),
             connections,
             next_ns,
             second: 0,

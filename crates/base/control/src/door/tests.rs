@@ -213,7 +213,7 @@ fn connections_join_their_session_and_no_other() {
     });
     // Two may wait; the one that is handed over last is welcomed, then closed.
     assert_eq!(door.refused(), "more connections than a test may have");
-    let handed_over = [(); 2].map(|()| session.joined.recv_timeout(HANGS).expect("a connection").0);
+    let handed_over = [(); 2].map(|()| session.joined.recv_timeout(HANGS).expect("a connection").number);
     let closed = [7, 8, 9].iter().position(|number| !handed_over.contains(number));
     let closed = &mut streams[closed.expect("one is closed")];
     assert_eq!(closed.read(&mut [0; 1]).expect("closed"), 0);

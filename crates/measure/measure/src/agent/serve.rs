@@ -4,11 +4,11 @@ mod flows;
 mod mtu;
 mod tcp;
 
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use weir_control::{Admitted, Control, ControlError};
+use weir_control::{Admitted, Control, ControlError, Joined};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_record::{Record, Side};
@@ -59,7 +59,7 @@ type Outcome = Result<(), MeasureError>;
 struct Serving<'a> {
     control: Control<ToAgent>,
     established: Established,
-    joined: Inbox<(u32, TcpStream)>,
+    joined: Inbox<Joined>,
     client: IpAddr,
     local: IpAddr,
     shared: &'a Shared,

@@ -96,6 +96,12 @@ impl Counting {
         }
     }
 
+    /// Counts from `came_ns` on, where that is earlier.
+    pub(crate) fn since(mut self, came_ns: u64) -> Self {
+        self.last_ns = self.last_ns.min(came_ns);
+        self
+    }
+
     /// The row of each connection since the last call.
     pub(crate) fn count(&mut self, counters: &Counters) -> Vec<TcpSecond> {
         let now = clock::monotonic_ns();

@@ -1,7 +1,8 @@
 //! The agent's half of a TCP throughput test.
 
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
+
+use weir_control::Joined;
 
 use super::{NAP, Outcome, PATIENCE, Served, Serving, not_begun};
 use crate::MeasureError;
@@ -9,7 +10,7 @@ use crate::control::{FromAgent, Ready, ToAgent};
 use crate::tcp_throughput::{AgentTcp, TcpRequest};
 
 /// The test's connections, in the client's order, or the outcome of the request without them.
-type Joined = Result<Vec<TcpStream>, Outcome>;
+type Awaited = Result<Vec<Joined>, Outcome>;
 
 impl Serving<'_> {
     pub(super) fn serve_tcp(&mut self, request: TcpRequest) -> Served<Outcome> {
@@ -49,7 +50,7 @@ impl Serving<'_> {
 
     /// Waits for the connections and for the client's word that all are there. The word travels on another
     /// connection than they do, and may be here first.
-    fn await_streams(&self, count: u16) -> Served<Joined> {
+    fn await_streams(&self, count: u16) -> Served<Awaited> {
         let mut streams = Vec::new();
         let deadline = Instant::now() + PATIENCE;
         let mut is_to_begin = false;
@@ -68,27 +69,27 @@ impl Serving<'_> {
                 return Ok(Err(Err(if all_here { not_begun(PATIENCE) } else { missing })));
             }
         }
-        streams.sort_by_key(|(number, _)| *number);
-        Ok(Ok(streams.into_iter().map(|(_, stream)| stream).collect()))
+        streams.sort_by_key(|joined| joined.number);
+        Ok(Ok(streams))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-    use std::net::{IpAddr, Ipv4Addr};
+    use std::io::{Read, Write};
+    use std::net::{IpAddr, Ipv4Addr, Shutdown};
 
-    use weir_record::Direction;
+    use weir_record::{Direction, Record};
     use weir_units::Rate;
     use weir_wire::Token;
 
     use super::*;
     use crate::agent::{Agent, AgentConfig};
-    use crate::control::READY_LIMIT;
+    use crate::control::{READY_LIMIT, Stopped};
     use crate::{AgentAddress, Family, Limits, Session, Stop};
 
-    #[test]
-    fn the_word_to_begin_may_be_here_before_the_connections() {
+    /// A client, and a request that its agent is ready for.
+    fn with_agent(request: TcpRequest, check: impl FnOnce(&mut Session)) {
         let stop = Stop::default();
         let config = AgentConfig {
             listen: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
@@ -110,27 +111,58 @@ mod tests {
             token,
         })
         .expect("a session");
-        let request = TcpRequest {
-            direction: Direction::Reverse,
+        session.send(&ToAgent::Tcp(request)).expect("a request");
+        assert!(matches!(session.receive(READY_LIMIT), Ok(FromAgent::Ready(_))));
+        check(&mut session);
+        stop.set();
+        serving.join().expect("the agent ends");
+    }
+
+    fn request(direction: Direction) -> TcpRequest {
+        TcpRequest {
+            direction,
             streams: 1,
             duration_ns: 1_000_000_000,
             max_rate: Rate(10_000_000),
             max_bytes: 5_000,
             window_bytes: None,
             omit_ns: 0,
-        };
-        session.send(&ToAgent::Tcp(request)).expect("a request");
-        assert!(matches!(session.receive(READY_LIMIT), Ok(FromAgent::Ready(_))));
-        session.send(&ToAgent::Go).expect("the word");
-        // Time enough for the agent to read it while no connection is there.
-        std::thread::sleep(10 * NAP);
-        let (_, mut stream) = session.data_connection().expect("a connection");
-        let mut came = Vec::new();
-        stream
-            .read_to_end(&mut came)
-            .expect("what the agent sends, and its end");
-        assert_eq!(came.len(), 5_000);
-        stop.set();
-        serving.join().expect("the agent ends");
+        }
+    }
+
+    #[test]
+    fn the_word_to_begin_may_be_here_before_the_connections() {
+        with_agent(request(Direction::Reverse), |session| {
+            session.send(&ToAgent::Go).expect("the word");
+            // Time enough for the agent to read it while no connection is there.
+            std::thread::sleep(10 * NAP);
+            let (_, mut stream) = session.data_connection().expect("a connection");
+            let mut came = Vec::new();
+            stream
+                .read_to_end(&mut came)
+                .expect("what the agent sends, and its end");
+            assert_eq!(came.len(), 5_000);
+        });
+    }
+
+    #[test]
+    fn what_came_before_the_agent_began_did_not_come_in_no_time() {
+        with_agent(request(Direction::Forward), |session| {
+            let (_, mut stream) = session.data_connection().expect("a connection");
+            stream.write_all(&[0; 5_000]).expect("a connection that takes it");
+            stream.shutdown(Shutdown::Write).expect("a connection");
+            let held_up = 10 * NAP;
+            std::thread::sleep(held_up);
+            session.send(&ToAgent::Go).expect("the word");
+            session.send(&ToAgent::Stop(Stopped::default())).expect("the end");
+            let Ok(FromAgent::Records(records)) = session.receive(READY_LIMIT) else {
+                panic!("no count came");
+            };
+            let [Record::TcpSecond(Direction::Forward, row)] = &records[..] else {
+                panic!("{records:?}");
+            };
+            assert_eq!(row.bytes, 5_000);
+            assert!(row.duration_ns >= weir_net::clock::nanos(held_up), "{row:?}");
+        });
     }
 }
