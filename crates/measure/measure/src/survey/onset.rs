@@ -30,6 +30,12 @@ const CLOSE: f64 = 1.05;
 const WIDE: f64 = 1.25;
 /// What comes through a limit differs from its rate by at most this share: queues and buckets take some.
 const AGREE: f64 = 0.05;
+/// A limit lets through less than this share of longer bursts where they overflow its bucket.
+const CUT: f64 = 0.9;
+/// A limit on packets takes some of payloads that are shorter by this factor, where it takes nothing of others at the same rate.
+const SHORTER: f64 = 1.1;
+/// Short bursts are sent at this share of the rate of longer ones that lose, to see whether they lose as well: so much lower that it counts as another rate.
+const SLIGHTLY_LOWER: f64 = 0.985;
 /// Slower tests than this share of the fastest say nothing about it.
 const LOWEST_SHARE: f64 = 0.01;
 
@@ -135,7 +141,8 @@ impl Tried {
             is_enough && passed <= high.asked * (1.0 + AGREE)
         };
         let mut lossy = self.0.iter().filter(|at| at.asked >= high.asked);
-        (high.asked <= WIDE * low.asked && lossy.all(held)).then_some((low, high))
+        let is_of_rate = high.burst <= low.burst && high.asked <= WIDE * low.asked;
+        (is_of_rate && lossy.all(held)).then_some((low, high))
     }
 
     /// The rate to try next, bits per second; none where loss does not depend on the rate, or it is known closely enough.
@@ -152,7 +159,13 @@ impl Tried {
         };
         let passed = self.passed(high);
         // More has passed than came through where packets were lost: no limit took those.
-        if high.asked <= CLOSE * low.asked || passed < low.asked * (1.0 - AGREE) {
+        let is_known = high.asked <= CLOSE * low.asked || passed < low.asked * (1.0 - AGREE);
+        if is_known && high.burst > low.burst {
+            // It may be their length that the longer bursts lose by, and not their rate.
+            let same = SLIGHTLY_LOWER * high.asked;
+            return (low.asked < 0.995 * same).then_some(same);
+        }
+        if is_known {
             return None;
         }
         let inside = |rate: &f64| *rate > low.asked * 1.01 && *rate < high.asked / BESIDE;
@@ -189,23 +202,40 @@ impl Survey {
         LossOnset::of(&self.rates_tried()?)
     }
 
+    /// The rate that is known to pass, and a shorter payload that may not: a limit whose bucket is smaller than the bursts of the sweeps lets
+    /// through as much of each burst, whatever it holds, so that these do not tell bits from packets.
+    fn shorter(&self, tried: &Tried, first: &DirectionSummary) -> Option<(f64, u32)> {
+        let (low, _) = tried.bracket()?;
+        let (fastest, found) = (tried.fastest(), &self.found);
+        let is_cut = fastest.burst > low.burst && tried.passed(fastest) < CUT * low.asked;
+        let is_known = found.by_rate.iter().any(|row| row.length < first.length);
+        let lossy = found.by_length.iter().filter(|row| row.loss >= LEAST_LOSS);
+        let length = lossy.map(|row| row.length).min()?;
+        let is_shorter = f64::from(first.length) >= SHORTER * f64::from(length);
+        (is_cut && is_shorter && !is_known && first.flows == self.usual_flows())
+            .then_some((low.asked, length))
+    }
+
     /// After the forward sweeps, queues a step at a rate at which loss may begin.
     pub(super) fn approach_onset(&mut self, duration_ns: u64) {
         let of_sweeps = |step: &Step| match step {
             Step::Flows(plan) => plan.ways == FlowsWays::Forward,
             _ => false,
         };
-        if self.rate_steps == MOST_FURTHER_STEPS || self.steps.iter().any(of_sweeps) {
+        if self.steps.iter().any(of_sweeps) {
             return;
         }
         let next = self.rates_tried().and_then(|rows| {
-            let rate = Tried::all(&rows)?.next()?;
+            let tried = Tried::all(&rows)?;
             let first = rows.first()?;
+            let more = tried.next().filter(|_| self.rate_steps < MOST_FURTHER_STEPS);
+            let same = more.map(|rate| (rate, first.length));
+            let (rate, length) = same.or_else(|| self.shorter(&tried, first))?;
             Some(FlowsPlan {
                 format: VideoFormat::of_rate(Rate(rate as u64), self.plan.format.frame_rate),
                 flows: first.flows,
-                length: first.length,
-                burst: Some((BURST_BYTES / first.length.max(1)).max(1)),
+                length,
+                burst: Some((BURST_BYTES / length.max(1)).max(1)),
                 duration_ns,
                 ..FlowsPlan::default()
             })
@@ -276,6 +306,21 @@ mod tests {
         tried.0[fastest].burst *= 8;
         let (low, high) = tried.bracket().expect("a limit");
         assert_eq!((low.asked, high.asked), (found.0.asked, found.1.asked));
+    }
+
+    #[test]
+    fn short_bursts_at_nearly_the_same_rate_tell_whether_it_is_the_rate_that_loses() {
+        let short = u64::from(BURST_BYTES);
+        let at = |asked, loss, burst| At { asked, loss, burst };
+        let two = vec![at(9.6e8, 0.0, short), at(1e9, 0.08, 8 * short)];
+        let next = Tried(two.clone()).next().expect("a rate");
+        assert!((next / 9.85e8 - 1.0).abs() < 1e-9, "{next}");
+        // Without that test nothing is known, and it may say that it is not.
+        assert!(Tried(two.clone()).bracket().is_none());
+        let with = |loss| Tried(vec![two[0], at(next, loss, short), two[1]]);
+        assert!(with(0.0).bracket().is_none() && with(0.0).next().is_none());
+        let (low, high) = with(0.07).bracket().expect("a limit");
+        assert_eq!((low.asked, high.asked), (9.6e8, next));
     }
 
     #[test]
