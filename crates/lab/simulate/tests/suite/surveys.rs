@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 /// IP and UDP headers.
 const HEADERS: f64 = 28.0;
 
-fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis) {
+pub(crate) fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis) {
     let mut bench = bench();
     let host = HostModel::default();
     let mut path = Path::new(link, &host, &host, "far", 7).expect("a path");
@@ -30,7 +30,7 @@ fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis) {
     (made.summary, diagnose(&measured))
 }
 
-fn the(diagnosis: &Diagnosis, name: FindingName) -> &Finding {
+pub(crate) fn the(diagnosis: &Diagnosis, name: FindingName) -> &Finding {
     let found = diagnosis.findings.iter().find(|finding| finding.name == name);
     found.unwrap_or_else(|| panic!("no {name}: {:#?}", diagnosis.findings))
 }

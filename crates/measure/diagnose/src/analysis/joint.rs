@@ -2,7 +2,7 @@
 //! loss that all tests meet are inferred together, since each hides the others from a look of its own. Of all that the tests
 //! themselves suggest, the smallest set of causes that predicts the loss of every test is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_measure::survey::LossOnset;
 use weir_stats::median;
@@ -19,7 +19,7 @@ const PRICE: f64 = 12.0;
 /// The prediction of a test by a limit is off by this share of it: bursts, buckets and their first fill.
 const ROUGH: f64 = 0.02;
 /// Any other by one of these shares, whichever predicts all tests better: few paths lose the same in every second, but some do.
-const UNEVEN: [f64; 2] = [0.05, 0.01];
+const UNEVEN: [f64; 5] = [0.05, 0.02, 0.01, 0.003, 0.0];
 /// The same where a full path decides: what its queue takes depends on the sender's bursts.
 const FULL: f64 = 0.05;
 /// Packets that a host dropped are counted, or estimated, with this error.
@@ -38,8 +38,10 @@ const WITHIN: f64 = 3.0;
 const LEAST_COUNTS: usize = 3;
 /// No loss grows beyond this share.
 const MOST: f64 = 0.999;
+/// A test at a lower rate that is near a limit may lose anything from nothing to this share.
+const NEAR_LIMIT: f64 = 0.1;
 /// A test that is further off than this many deviations says no more against a set of causes than one that is.
-const FAR: f64 = 50.0;
+const FAR: f64 = 10.0;
 
 /// What causes the loss of the tests of a direction.
 #[derive(Clone, Debug, Default)]
@@ -104,41 +106,65 @@ struct Tried {
     limit: Option<Limit>,
     /// Nats; less is better.
     cost: f64,
+    /// What of it is the price of the causes.
+    price: f64,
     /// What the number of loss events says for the loss of long packets.
     singly: Option<Said>,
 }
 
-/// Infers them; `onset` is the rate at which loss begins, where lower ones were tried, `jitter_ns` the path's without a load.
-pub(super) fn infer(steps: &[Step], onset: Option<&LossOnset>, header_bytes: u32, jitter_ns: f64) -> Joint {
-    let load = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
-    let loads: Vec<Load> = steps.iter().enumerate().filter_map(load).collect();
-    let spreads = spreads(steps, &loads);
-    let tried = try_all(
-        &Looked {
-            steps,
-            onset,
-            jitter_ns,
-        },
-        &loads,
-        &spreads,
-    );
+/// Infers them; `eased` are tests at lower rates, `onset` is the rate at which loss begins by these, and `jitter_ns` the path's
+/// without a load.
+pub(super) fn infer(
+    steps: &[Step],
+    eased: &[Step],
+    onset: Option<&LossOnset>,
+    header_bytes: u32,
+    jitter_ns: f64,
+) -> Joint {
+    let all: Vec<&Step> = steps.iter().chain(eased).collect();
+    let load = |(index, step): (usize, &&Step)| Load::of(index, step, header_bytes);
+    let loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
+    let spreads = spreads(&all, &loads);
+    let full = loads.iter().filter(|load| load.index() < steps.len()).count();
+    let (loads, slower) = loads.split_at(full);
+    let (spreads, of_slower) = spreads.split_at(full);
+    let looked = Looked {
+        steps,
+        slower,
+        onset,
+        jitter_ns,
+    };
+    let tried = try_all(&looked, (loads, spreads), of_slower);
     let Some(best) = tried.iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
         return Joint::default();
     };
     let gain = |has: fn(&Causes) -> bool| {
         let without = tried.iter().filter(|tried| !has(&tried.causes));
-        without.map(|tried| tried.cost).fold(f64::MAX, f64::min) - best.cost
+        let without = without.min_by(|a, b| a.cost.total_cmp(&b.cost));
+        without.map_or(f64::MAX, |without| {
+            (without.cost - without.price) - (best.cost - best.price)
+        })
     };
     let long = |(longest_good, loss)| Long {
         longest_good,
         loss,
         gain: gain(|causes| causes.long.is_some()),
     };
-    let causes = best.causes.refined(&loads, best.limit.as_ref(), best.singly);
+    let limit = best.limit.as_ref();
+    let is_predicted = |(load, spread): &(&Load, &Spread)| {
+        let mut load = (*load).clone();
+        load.beside = best.causes.loss_of(&load);
+        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
+        let is_below = load.index() < full || limit.is_none_or(|limit| load.is_far_below(limit));
+        is_below && !load.mostly_dark && (load.loss - predicted).abs() < FAR * deviation
+    };
+    let all = loads.iter().chain(slower).zip(spreads.iter().chain(of_slower));
+    let telling: Vec<&Load> = all.filter(is_predicted).map(|(load, _)| load).collect();
+    let causes = best.causes.refined(&telling, limit, best.singly);
     let expected = |(load, spread): (&Load, &Spread)| {
         let mut load = load.clone();
         load.beside = causes.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, best.limit.as_ref(), spread, UNEVEN[0]);
+        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
         let everywhere = causes.everywhere_with(load.flows);
         let expected = Expected {
             limit: predicted - load.beside,
@@ -156,19 +182,27 @@ pub(super) fn infer(steps: &[Step], onset: Option<&LossOnset>, header_bytes: u32
             gain: gain(|causes| causes.growth > 0.0),
         }),
         long: causes.long.map(long),
-        expected: loads.iter().zip(&spreads).map(expected).collect(),
+        expected: loads.iter().zip(spreads).map(expected).collect(),
         limit: best.limit.clone().map(|limit| limit.beside(onset, header_bytes)),
     }
 }
 
-fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
+fn try_all(looked: &Looked, (loads, spreads): (&[Load], &[Spread]), of_slower: &[Spread]) -> Vec<Tried> {
     let mut steady = Steadiness::default();
     let is_regular = is_every_length_alike(looked.steps);
     let queued = !is_regular && limits::is_queued(looked, loads, &mut steady);
-    let suggested = Causes::suggested_by(loads, spreads);
-    let mut loads = loads.to_vec();
+    let suggested = Causes::suggested_by(
+        &[loads, looked.slower].concat(),
+        &spreads.iter().chain(of_slower).collect::<Vec<_>>(),
+    );
+    let (mut loads, mut slower) = (loads.to_vec(), looked.slower.to_vec());
+    let lengths = loads
+        .iter()
+        .map(|load| load.payload)
+        .collect::<BTreeSet<_>>()
+        .len() as f64;
     let try_one = |causes: Causes| {
-        for load in &mut loads {
+        for load in loads.iter_mut().chain(&mut slower) {
             load.beside = causes.loss_of(load);
         }
         let limit = if is_regular {
@@ -178,8 +212,10 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         };
         let misfit = |uneven: f64| -> f64 {
             let each = loads.iter().zip(spreads);
-            each.map(|(load, spread)| misfit(load, limit.as_ref(), spread, uneven))
-                .sum()
+            let each = each.map(|(load, spread)| misfit(load, limit.as_ref(), spread, uneven));
+            let lower = slower.iter().zip(of_slower);
+            let lower = lower.map(|(load, spread)| misfit_of_slower(load, limit.as_ref(), spread, uneven));
+            each.chain(lower).sum()
         };
         let misfit = UNEVEN.map(misfit).into_iter().fold(f64::MAX, f64::min);
         let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
@@ -193,11 +229,13 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
                 .min(DECIDED)
         };
         let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.is_wide()));
-        let count = causes.count() + values;
+        let which_length = causes.long.map_or(0.0, |_| lengths.ln());
+        let price = which_length + PRICE * (causes.count() + values) as f64;
         Tried {
             causes,
             limit,
-            cost: misfit + against + PRICE * count as f64,
+            cost: misfit + against + price,
+            price,
             singly: None,
         }
     };
@@ -238,7 +276,7 @@ struct Causes {
 
 impl Causes {
     /// What the losses of the tests themselves suggest: every test may be one that meets no limit.
-    fn suggested_by(loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
+    fn suggested_by(loads: &[Load], spreads: &[&Spread]) -> Vec<Causes> {
         let mut lengths: Vec<u32> = loads.iter().map(|load| load.payload).collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -260,16 +298,17 @@ impl Causes {
                 all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads, spreads)));
             }
         }
+        for longest in &lengths {
+            let growing = Causes::growing_as_long(*longest, loads).into_iter();
+            all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads, spreads)));
+        }
         all
     }
 
     /// The same, and loss that grows with the flows, as the middle one of the tests of no longer packets suggests.
     fn with_growth(self, longest: u32, loads: &[Load]) -> Option<Causes> {
         let short = || loads.iter().filter(|load| load.payload <= longest);
-        let mut counts: Vec<u32> = short().map(|load| load.flows as u32).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        if counts.len() < LEAST_COUNTS {
+        if !are_swept(short()) {
             return None;
         }
         let of_flow = |load: &Load| (load.loss - self.everywhere) / (load.flows - 1.0);
@@ -277,15 +316,54 @@ impl Causes {
         (growth > 0.0).then_some(Causes { growth, ..self })
     }
 
+    /// Loss that grows with the flows as tests of longer packets suggest, where those of short ones all have as many flows; alone, or
+    /// beside what the short ones lose beyond it.
+    fn growing_as_long(longest: u32, loads: &[Load]) -> Vec<Causes> {
+        let (short, long): (Vec<&Load>, Vec<&Load>) = loads.iter().partition(|load| load.payload <= longest);
+        if are_swept(short.iter().copied()) || !are_swept(long.iter().copied()) {
+            return Vec::new();
+        }
+        let pairs = (0..long.len()).flat_map(|at| {
+            long[at + 1..]
+                .iter()
+                .map(|other| (long[at], *other))
+                .collect::<Vec<_>>()
+        });
+        let differ = pairs.filter(|(a, b)| a.flows != b.flows);
+        let slope = median(
+            differ
+                .map(|(a, b)| (a.loss - b.loss) / (a.flows - b.flows))
+                .collect(),
+        );
+        // What the length takes hides as much of the growth.
+        let with_one = median(
+            long.iter()
+                .map(|load| load.loss - slope * (load.flows - 1.0))
+                .collect(),
+        );
+        let growth = slope / (1.0 - with_one).max(0.1);
+        if growth <= 0.0 {
+            return Vec::new();
+        }
+        let beyond = |load: &&Load| (load.loss - growth * (load.flows - 1.0)).max(0.0);
+        let rest = median(short.iter().map(beyond).collect());
+        let with = |everywhere| Causes {
+            everywhere,
+            growth,
+            long: None,
+        };
+        distinct(vec![0.0, rest]).into_iter().map(with).collect()
+    }
+
     /// The same, and each loss of longer packets than this that a test suggests.
-    fn with_long(self, longest: u32, loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
+    fn with_long(self, longest: u32, loads: &[Load], spreads: &[&Spread]) -> Vec<Causes> {
         let longer = || {
             let all = loads.iter().zip(spreads);
             all.filter(|(load, _)| load.payload > longest)
         };
         let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
         // Whatever else a test meets, its long packets are lost all the same.
-        let bound = |(load, spread): (&Load, &Spread)| {
+        let bound = |(load, spread): (&Load, &&Spread)| {
             let chance = WITHIN * spread.variance(load, load.loss).sqrt();
             LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64 + chance
         };
@@ -318,11 +396,12 @@ impl Causes {
     }
 
     /// The same causes, with the losses of all tests that meet no limit in place of single ones.
-    fn refined(self, loads: &[Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
+    fn refined(self, loads: &[&Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
         let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
         let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index()));
         let (short, long): (Vec<&Load>, Vec<&Load>) = loads
             .iter()
+            .copied()
             .filter(is_free)
             .partition(|load| load.payload <= longest);
         let sent = |load: &&Load| load.counted.trials as f64;
@@ -389,6 +468,12 @@ impl Causes {
     }
 }
 
+/// Whether these tests are of enough numbers of flows to show a growth with them.
+fn are_swept<'l>(tests: impl Iterator<Item = &'l Load>) -> bool {
+    let counts: BTreeSet<u32> = tests.map(|load| load.flows as u32).collect();
+    counts.len() >= LEAST_COUNTS
+}
+
 /// Of losses that are nearly the same, one.
 fn distinct(mut losses: Vec<f64>) -> Vec<f64> {
     losses.sort_by(f64::total_cmp);
@@ -402,6 +487,14 @@ fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f
     let (predicted, deviation) = predicted(load, limit, spread, uneven);
     let off = ((load.loss - predicted).abs() / deviation).min(FAR);
     0.5 * off * off + (deviation / EXACT).ln()
+}
+
+/// The same of a test at a lower rate: a limit says nothing of it, unless it is far below.
+fn misfit_of_slower(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f64 {
+    match limit {
+        Some(limit) if !load.is_far_below(limit) => (NEAR_LIMIT / EXACT).ln(),
+        _ => misfit(load, None, spread, uneven),
+    }
 }
 
 /// The loss of a test, and its standard deviation.

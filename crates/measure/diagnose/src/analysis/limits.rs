@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use weir_measure::survey::LossOnset;
 use weir_stats::{Counted, binomial_at_least, median, normal_tail};
+use weir_units::Rate;
 
 use super::pieces;
 use super::process::design_effect;
@@ -21,14 +22,18 @@ const AGREE: f64 = 0.03;
 /// The same where the other quantities differ by more than twice as much: what a policer lets through varies with the
 /// sender's bursts.
 const LOOSELY: f64 = 0.1;
+/// The same where the other quantities differ by twice and more: a bucket that is smaller than the bursts lets through what is left of each.
+const ROUGHLY: f64 = 0.25;
 /// The same where the total differs by [`SWEEP`] times.
 const VARIES: f64 = 1.0;
 /// A test so far below a limit meets it all the same where a burst is more than its bucket.
 const NEAR: f64 = 0.05;
 /// A limit whose largest value is more than this multiple of its smallest counts as two.
 const WIDE: f64 = 2.0;
-/// Below this share of what a full path carries it is not full.
+/// Below this share of the least that a full path carries it is not full, and below the most where its queue never holds this share
+/// of what it held when it was.
 const FAR_BELOW: f64 = 0.7;
+const QUIET: f64 = 0.5;
 /// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
 /// holds: as much as the limit lets through in this time, seconds.
 const EXCEEDED: f64 = 0.01;
@@ -49,6 +54,8 @@ const OF_CARDS_NS: f64 = 300_000.0;
 const ALIKE: f64 = 0.25;
 /// A path that is full for bursts of one length is full for most.
 const MOST_STEPS: f64 = 0.6;
+/// A test at a lower rate passes if it loses at most this share of what the faster one does.
+const EASED: f64 = 0.35;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
 const SWEEP: usize = 4;
 
@@ -80,6 +87,8 @@ pub(crate) struct Limit {
     pub steady: f64,
     /// Most tests in which it was met had a queue.
     pub queued: bool,
+    /// Delay that 99 % of the packets stayed below in each of them, nanoseconds, the least: of a full path, its queue.
+    pub queue_ns: f64,
     /// The sweep over the number of flows was wide enough to say that it changes nothing.
     pub flows_swept: bool,
     /// Tests at several rates agree with it: loss begins between these.
@@ -120,6 +129,10 @@ impl Limit {
         if is_near || lets_less {
             self.between = Some((low, high));
         }
+        if is_near && self.kind == LimitKind::PacketRate && self.varies() {
+            // Of longer bursts the bucket lets more or fewer through, by their length.
+            self.value = 0.5 * (low + high);
+        }
         self
     }
 }
@@ -127,6 +140,8 @@ impl Limit {
 /// What is looked at for a limit.
 pub(super) struct Looked<'l> {
     pub steps: &'l [Step<'l>],
+    /// Tests at lower rates.
+    pub slower: &'l [Load],
     /// The rate at which loss begins, where lower ones were tried.
     pub onset: Option<&'l LossOnset>,
     /// Jitter of the path without a load, nanoseconds.
@@ -144,6 +159,8 @@ pub(super) struct Load {
     packets: f64,
     /// Rate that was asked for, bits per second of payload.
     asked: f64,
+    /// 99 % quantile of the delay that queues added, nanoseconds.
+    queue_ns: f64,
     /// How long it took.
     seconds: f64,
     /// Packets lost in the network, and those sent.
@@ -155,7 +172,7 @@ pub(super) struct Load {
     /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
     pub beside: f64,
     /// A dark time took too much for the rest to say anything of a limit.
-    mostly_dark: bool,
+    pub mostly_dark: bool,
 }
 
 impl Load {
@@ -192,7 +209,7 @@ impl Load {
             .flat_map(|outage| &outage.parts)
             .map(|part| part.duration_ns)
             .sum();
-        let mostly_dark = dark as f64 > 0.1 * step.test.active_ns as f64;
+        let mostly_dark = dark as f64 > 0.1 * (step.test.active_ns as f64) * step.flow_count() as f64;
         Some(Load {
             index,
             flows: step.flow_count() as f64,
@@ -200,6 +217,7 @@ impl Load {
             bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
             packets,
             asked: offered,
+            queue_ns: step.queueing.p99_ns,
             seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
             counted: loss,
             loss: loss.rate(),
@@ -236,7 +254,11 @@ impl Load {
     /// Whether it is so far below that nothing of it meets the limit: the queue of a full path may be shorter than a burst.
     pub fn is_far_below(&self, limit: &Limit) -> bool {
         match limit.kind {
-            LimitKind::Path => self.taken_at(limit.kind, FAR_BELOW * limit.range.0) <= 0.0,
+            LimitKind::Path => {
+                let is_below = |rate: f64| self.taken_at(limit.kind, rate) <= 0.0;
+                is_below(FAR_BELOW * limit.range.0)
+                    || (is_below(limit.range.1) && self.queue_ns < QUIET * limit.queue_ns)
+            }
             _ => !self.is_near(limit),
         }
     }
@@ -261,7 +283,8 @@ impl Load {
 pub(super) fn find(looked: &Looked, all: &[Load], steady: &mut Steadiness) -> Option<Limit> {
     let loads = Loads::of(looked, all, steady)?;
     loads
-        .flow_rate()
+        .packet_rate_of_short_bursts()
+        .or_else(|| loads.flow_rate())
         .or_else(|| loads.packet_rate())
         .or_else(|| loads.of_all_flows())
 }
@@ -302,6 +325,7 @@ type Quantity = fn(&Load) -> f64;
 /// All tests of a direction, of which some met a limit.
 struct Loads<'l> {
     all: &'l [Load],
+    slower: &'l [Load],
     onset: Option<&'l LossOnset>,
     /// Probability of losses as even as those of the limited tests, if independent.
     steady: f64,
@@ -315,6 +339,7 @@ impl<'l> Loads<'l> {
             steps,
             onset,
             jitter_ns,
+            ..
         } = looked;
         let limited: Vec<&Load> = all.iter().filter(|load| load.is_limited()).collect();
         if limited.is_empty() {
@@ -322,7 +347,11 @@ impl<'l> Loads<'l> {
         }
         let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
-        let free = all.iter().filter(|load| !load.is_limited());
+        // One that loses a little, and whose queue never runs empty, meets the limit, too.
+        let meets = |load: &Load| load.excess() >= SOME_LOSS && steps[load.index].queueing.stands();
+        let free = all
+            .iter()
+            .filter(|load| !load.is_limited() && !load.mostly_dark && !meets(load));
         let free: Vec<f64> = free.map(|load| steps[load.index].queueing.median_ns).collect();
         let (least_ns, most_ns) = spread(free.iter().copied());
         let waiting_ns = most_ns.max(jitter_ns) + (most_ns - least_ns).max(jitter_ns);
@@ -344,6 +373,7 @@ impl<'l> Loads<'l> {
         let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
         Some(Loads {
             all,
+            slower: looked.slower,
             onset,
             steady,
             queued,
@@ -365,11 +395,14 @@ impl<'l> Loads<'l> {
         spread(self.limited().map(|load| load.flows))
     }
 
-    /// Whether a limit causes the loss: it does so more evenly than chance, or a lower rate alone passes.
+    /// Whether a limit causes the loss: it does so more evenly than chance, or a lower rate alone passes; not where shorter bursts
+    /// at nearly the same rate do.
     fn is_of_limit(&self) -> bool {
         let eases = |load: &Load| {
-            self.onset
-                .is_some_and(|onset| (f64::from(onset.flows), onset.length) == (load.flows, load.payload))
+            let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
+            let passes = |other: &&Load| other.loss <= LEAST_LOSS.min(EASED * load.loss);
+            let mut passing = self.slower.iter().filter(same).filter(passes).peekable();
+            passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };
         self.steady < STEADY || self.limited().any(eases)
     }
@@ -403,6 +436,44 @@ impl<'l> Loads<'l> {
             .then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
     }
 
+    /// As many packets come through of short bursts of another length, at a rate at which the length of the other tests at lower
+    /// rates loses nothing. Of longer bursts a bucket that is smaller lets through what it lets through.
+    fn packet_rate_of_short_bursts(&self) -> Option<Limit> {
+        let (onset, low, high) = self.onset_in_packets()?;
+        let held = low * (1.0 - NEAR)..=high * (1.0 + NEAR);
+        let is_held = |load: &Load| {
+            load.is_limited()
+                && load.asked <= onset.carried.0 as f64 * (1.0 + EXCEEDED)
+                && held.contains(&load.packets)
+        };
+        let is_shown = self.is_of_limit() && self.of_other_length(onset).any(is_held);
+        let range = spread(self.limited().map(|load| load.packets));
+        is_shown.then(|| self.limit(LimitKind::PacketRate, range, None))
+    }
+
+    /// Short bursts of another length pass at more packets per second than those whose loss begins.
+    fn passes_more_packets(&self) -> bool {
+        self.onset_in_packets().is_some_and(|(onset, _, high)| {
+            self.of_other_length(onset)
+                .any(|load| load.loss < LEAST_LOSS && load.packets > high)
+        })
+    }
+
+    /// The rates without and with loss, packets per second.
+    fn onset_in_packets(&self) -> Option<(&LossOnset, f64, f64)> {
+        let onset = self.onset?;
+        let packets = |rate: Rate| rate.0 as f64 / 8.0 / f64::from(onset.length.max(1));
+        Some((onset, packets(onset.carried), packets(onset.lossy)))
+    }
+
+    /// Tests at lower rates with shorter payloads than those by which the rate is known at which loss begins.
+    fn of_other_length<'s>(&'s self, onset: &LossOnset) -> impl Iterator<Item = &'s Load> {
+        let (flows, length) = (f64::from(onset.flows), onset.length);
+        self.slower
+            .iter()
+            .filter(move |load| load.payload < length && load.flows == flows)
+    }
+
     /// A full path, or a cap on all flows together.
     fn of_all_flows(&self) -> Option<Limit> {
         let of = |load: &Load| load.bits;
@@ -414,7 +485,14 @@ impl<'l> Loads<'l> {
             return None;
         }
         if let Some(together) = self.holds(of, AGREE) {
-            return Some(self.limit(LimitKind::Together, together, Some(&of)));
+            let limit = self.limit(LimitKind::Together, together, Some(&of));
+            // What passes of each burst says nothing of a rate.
+            let passes_more = |load: &Load| load.loss < LEAST_LOSS && of(load) > together.1 * (1.0 + LOOSELY);
+            let cuts_bursts = self.slower.iter().any(passes_more) && !self.passes_more_packets();
+            return Some(Limit {
+                flows_swept: limit.flows_swept && !cuts_bursts,
+                ..limit
+            });
         }
         // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
         // bursts: they overflow a queue that is too short for its delay to show.
@@ -429,7 +507,10 @@ impl<'l> Loads<'l> {
             let differ = |other: &Quantity| self.holds(other, differ).is_none();
             others.iter().all(differ).then_some(range)
         };
-        alone(AGREE, AGREE).or_else(|| alone(LOOSELY, 2.0 * LOOSELY))
+        let roughly = || alone(ROUGHLY, 1.0);
+        alone(AGREE, AGREE)
+            .or_else(|| alone(LOOSELY, 2.0 * LOOSELY))
+            .or_else(roughly)
     }
 
     /// The range of a quantity, if the limited tests agree on it to this share and no other test passed more of it.
@@ -455,6 +536,7 @@ impl<'l> Loads<'l> {
             steps: self.all.iter().filter(met).map(|load| load.index).collect(),
             steady: self.steady,
             queued: self.queued,
+            queue_ns: self.limited().map(|load| load.queue_ns).fold(f64::MAX, f64::min),
             flows_swept: most >= SWEEP as f64 * fewest,
             between: None,
             of_long_bursts: None,

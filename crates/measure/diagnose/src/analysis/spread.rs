@@ -25,8 +25,8 @@ impl Spread {
 }
 
 /// That of each test, in the order of `loads`.
-pub(super) fn spreads(steps: &[Step], loads: &[Load]) -> Vec<Spread> {
-    let step = |load: &Load| &steps[load.index()];
+pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
+    let step = |load: &Load| steps[load.index()];
     // What hosts dropped is not counted here, but its bursts are.
     let tells = |load: &Load| step(load).host_share() <= OF_HOSTS;
     let gentle = loads.iter().filter(|load| load.loss < LEAST_LOSS && tells(load));

@@ -8,7 +8,7 @@ use weir_results::Direction;
 use weir_stats::{Variation, median};
 
 use super::joint::{self, Expected, Growth, Joint, Long};
-use super::limits::{Limit, LimitKind, Load};
+use super::limits::{Limit, Load};
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::step::Step;
@@ -16,6 +16,8 @@ use crate::measured::{Measured, RttTest};
 
 /// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
 const BEYOND_HOSTS: f64 = 2.0;
+/// Where so much is lost beside dark times that is not lost at random, the shorter ones may be part of it.
+const LOST: f64 = 0.2;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -72,13 +74,19 @@ impl<'a> Steps<'a> {
             expected,
         } = joint::infer(
             &steps,
+            &eased,
             onset.as_ref(),
             measured.header_bytes,
             idle_jitter_ns(measured),
         );
-        for index in limit.iter().flat_map(|limit| &limit.steps) {
-            // A sender that sends flow after flow meets a limit with the same flows for several bursts.
-            steps[*index].outages.retain(Outage::is_long);
+        for (index, step) in steps.iter_mut().enumerate() {
+            let is_limited = limit.as_ref().is_some_and(|limit| limit.steps.contains(&index));
+            let is_more =
+                |expected: &Expected| step.loss().rate() >= LOST + expected.long + expected.everywhere;
+            if is_limited || expected.get(&index).is_some_and(is_more) {
+                // A sender that sends flow after flow meets what takes the ends of its bursts with the same flows for several.
+                step.outages.retain(Outage::is_long);
+            }
         }
         let mut all = Steps {
             direction,
@@ -96,12 +104,13 @@ impl<'a> Steps<'a> {
             variation: Variation::default(),
             pattern: None,
         };
-        let variations = all.plain().map(|step| Variation::within(&step.events));
-        all.variation = variations.fold(Variation::default(), Variation::plus);
         // What long packets lose has a cause of its own.
         let longest = all.long.map_or(u32::MAX, |long| long.longest_good);
-        let short = all.plain().filter(|step| step.test.payload <= longest);
-        all.pattern = pattern(&short.collect::<Vec<_>>());
+        let short: Vec<&Step> = all.plain().filter(|step| step.test.payload <= longest).collect();
+        let variations = short.iter().map(|step| Variation::within(&step.events));
+        let variation = variations.fold(Variation::default(), Variation::plus);
+        let pattern = pattern(&short);
+        (all.variation, all.pattern) = (variation, pattern);
         all
     }
 
@@ -150,17 +159,10 @@ impl<'a> Steps<'a> {
 
     /// The tests at lower rates that passed below a limit: their loss is not the limit's.
     pub fn below_limit(&self) -> impl Iterator<Item = &Step<'a>> {
-        // Where all tests lose something beside the limit, no rate is said to be carried.
-        let carried = self.onset.map_or(0, |onset| onset.carried.0);
-        let passed = move |step: &&Step| {
+        let passed = |step: &&Step| {
             let load = Load::of(0, step, self.header_bytes);
-            let Some((limit, load)) = self.limit.as_ref().zip(load) else {
-                return false;
-            };
-            if carried == 0 || limit.kind != LimitKind::Path {
-                return load.is_far_below(limit);
-            }
-            step.test.asked.is_some_and(|asked| asked <= carried)
+            let known = self.limit.as_ref().zip(load);
+            known.is_some_and(|(limit, load)| load.is_far_below(limit))
         };
         self.eased.iter().filter(passed)
     }

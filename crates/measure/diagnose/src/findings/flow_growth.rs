@@ -44,7 +44,8 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
                 .growth
                 .filter(|_| sweep.grows() && !sweep.flows_differ(CLEARLY));
             let inferred = inferred.map(|growth| by_inference(growth.gain));
-            Some((inferred.or_else(|| sweep.trend())?, sweep))
+            let both = [inferred, sweep.trend()].into_iter().flatten();
+            Some((both.min_by(|a, b| a.p_value.total_cmp(&b.p_value))?, sweep))
         })
         .min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))
         .filter(|(evidence, _)| evidence.p_value < CHANCE)

@@ -1,7 +1,7 @@
 //! Loss that begins above some payload length although the path MTU is larger.
 
 use weir_results::RunId;
-use weir_stats::{Counted, mann_whitney, total};
+use weir_stats::{Counted, mann_whitney, median, total};
 use weir_units::format_percent;
 
 use super::severity_of_loss;
@@ -51,6 +51,9 @@ fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
         // Where all of them met a limit, slower ones tell what else short packets lose.
         below = steps.below_limit().filter(is_short).collect();
     }
+    // Tests of short packets that lose more do so for a reason that no cause explains.
+    let usual = median(above.iter().map(|step| step.network_loss().rate()).collect());
+    below.retain(|step| step.network_loss().rate() < usual);
     (!below.is_empty() && !above.is_empty()).then_some(Cliff {
         below,
         above,

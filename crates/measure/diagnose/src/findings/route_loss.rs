@@ -30,11 +30,18 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     by_route(steps).or_else(|| by_flow(steps))
 }
 
+/// The tests that no limit took packets of, of payloads that are not too long.
+fn tests<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = &'s Step<'a>> {
+    let longest = steps.long.map_or(u32::MAX, |long| long.longest_good);
+    let tests = steps.plain().chain(steps.below_limit());
+    tests.filter(move |step| step.test.payload <= longest)
+}
+
 /// Loss by the delay level of the route, over all tests that see the same levels.
 fn by_route(steps: &Steps) -> Option<Finding> {
-    let unlimited: Vec<&Step> = steps.plain().collect();
-    let seen = seen_routes(&unlimited);
-    let best = unlimited
+    let tests: Vec<&Step> = tests(steps).collect();
+    let seen = seen_routes(&tests);
+    let best = tests
         .iter()
         .max_by_key(|step| (step.routes.members.len(), step.flow_count()))?;
     if seen.len() < 2 {
@@ -249,7 +256,7 @@ fn reach(routes: &[Route], best: &Step) -> String {
 
 /// Loss by flow in the single test that shows the clearest difference, where delays tell no routes apart.
 fn by_flow(steps: &Steps) -> Option<Finding> {
-    let candidates: Vec<&Step> = steps.plain().filter(|step| step.flow_count() > 1).collect();
+    let candidates: Vec<&Step> = tests(steps).filter(|step| step.flow_count() > 1).collect();
     let (step, p_value) = candidates
         .iter()
         .filter_map(|step| Some((*step, equal_rates_among(&step.events, steps.variation)?.p_value)))

@@ -1,0 +1,97 @@
+//! What a diagnosis reports of loss that another cause hides: tests at lower rates, and those of lengths that pass, show it.
+
+use weir_diagnose::{Diagnosis, Finding, FindingName};
+use weir_link::{LinkSpec, LongPacketLoss, LossSpec, PacketRateCap, QueueSpec, RateSpec, RouteSpec};
+
+use crate::paths::{link, route};
+use crate::surveys::{surveyed, the};
+
+/// Loss of packets above this many bytes of IP.
+fn long_packets_lose(link: &mut LinkSpec, above: u32, loss: f64) {
+    link.forward.long_packet_loss = Some(LongPacketLoss { above, loss });
+}
+
+fn lossy(loss: f64) -> RouteSpec {
+    RouteSpec {
+        loss: vec![LossSpec::Bernoulli(loss)],
+        ..route()
+    }
+}
+
+fn number(finding: &Finding, what: &str) -> f64 {
+    let evidence = finding.evidence.iter().find(|one| one.what == what);
+    let value = evidence.and_then(|one| one.value.as_f64());
+    value.unwrap_or_else(|| panic!("no {what}: {finding:#?}"))
+}
+
+/// Shares of the lost packets that have an explanation.
+fn is_all_explained(diagnosis: &Diagnosis) -> bool {
+    diagnosis.explained.iter().all(|said| said.unexplained < 0.05)
+}
+
+#[test]
+fn long_packets_lose_where_every_short_one_meets_a_cap_on_packets() {
+    let mut link = link(vec![route()]);
+    long_packets_lose(&mut link, 1450, 0.0155);
+    link.forward.packet_rate = Some(PacketRateCap {
+        rate: 30_000,
+        burst: 1_000,
+    });
+    let (_, diagnosis) = surveyed(&link, 400_000_000);
+    let cliff = the(&diagnosis, FindingName::PayloadCliff);
+    assert!(
+        cliff.sentence.contains("those of 1400 and less 0 %"),
+        "{cliff:#?}"
+    );
+    the(&diagnosis, FindingName::PacketRateCap);
+    assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
+}
+
+#[test]
+fn long_packets_lose_where_loss_grows_with_the_flows() {
+    let mut link = link(vec![route()]);
+    long_packets_lose(&mut link, 1450, 0.0055);
+    link.forward.extra_flow_loss = 0.0007;
+    let (_, diagnosis) = surveyed(&link, 1_000_000_000);
+    the(&diagnosis, FindingName::PayloadCliff);
+    the(&diagnosis, FindingName::FiveTupleIgnored);
+    assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
+}
+
+#[test]
+fn routes_lose_unequally_beside_what_long_packets_lose() {
+    let mut link = link(vec![lossy(0.0005), route(), route()]);
+    long_packets_lose(&mut link, 1450, 0.45);
+    let (_, diagnosis) = surveyed(&link, 500_000_000);
+    the(&diagnosis, FindingName::PayloadCliff);
+    the(&diagnosis, FindingName::RouteLoss);
+}
+
+#[test]
+fn short_bursts_of_two_lengths_tell_a_cap_on_packets_from_one_on_bits() {
+    let mut link = link(vec![route()]);
+    link.forward.mtu.bytes = 1500;
+    link.forward.packet_rate = Some(PacketRateCap {
+        rate: 10_000,
+        burst: 30,
+    });
+    let (summary, diagnosis) = surveyed(&link, 200_000_000);
+    assert!(summary.by_rate.iter().any(|row| row.length == 1200));
+    let cap = the(&diagnosis, FindingName::PacketRateCap);
+    let held = cap.evidence[0].value.as_f64().expect("packets per second");
+    assert!((held / 10_000.0 - 1.0).abs() < 0.05, "{cap:#?}");
+}
+
+#[test]
+fn loss_below_a_full_path_is_not_its_queue_s() {
+    let full = RouteSpec {
+        rate: RateSpec::Fixed(410_000_000),
+        queue: QueueSpec::Bytes(100_000),
+        ..lossy(0.006)
+    };
+    let (_, diagnosis) = surveyed(&link(vec![full]), 500_000_000);
+    the(&diagnosis, FindingName::Congestion);
+    let process = the(&diagnosis, FindingName::LossProcess);
+    let loss = number(process, "loss");
+    assert!((loss / 0.006 - 1.0).abs() < 0.2, "{process:#?}");
+}
