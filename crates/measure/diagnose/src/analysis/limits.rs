@@ -30,8 +30,8 @@ const VARIES: f64 = 1.0;
 const NEAR: f64 = 0.05;
 /// A limit whose largest value is more than this multiple of its smallest counts as two.
 const WIDE: f64 = 2.0;
-/// Below this share of the least that a full path carries it is not full, and below the most where its queue never holds this share
-/// of what it held when it was.
+/// Below this share of the least that a full path carries it is not full, and below the most, or what tests at lower rates carry, where its
+/// queue never holds this share of what it held when it was.
 const FAR_BELOW: f64 = 0.7;
 const QUIET: f64 = 0.5;
 /// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
@@ -89,6 +89,8 @@ pub(crate) struct Limit {
     pub queued: bool,
     /// Delay that 99 % of the packets stayed below in each of them, nanoseconds, the least: of a full path, its queue.
     pub queue_ns: f64,
+    /// Highest rate without its loss in tests at lower rates, bits per second of payload; 0 where it is not known.
+    pub carried: f64,
     /// The sweep over the number of flows was wide enough to say that it changes nothing.
     pub flows_swept: bool,
     /// Tests at several rates agree with it: loss begins between these.
@@ -256,8 +258,8 @@ impl Load {
         match limit.kind {
             LimitKind::Path => {
                 let is_below = |rate: f64| self.taken_at(limit.kind, rate) <= 0.0;
-                is_below(FAR_BELOW * limit.range.0)
-                    || (is_below(limit.range.1) && self.queue_ns < QUIET * limit.queue_ns)
+                let may_be = is_below(limit.range.1) || self.asked <= (1.0 + EXCEEDED) * limit.carried;
+                is_below(FAR_BELOW * limit.range.0) || (may_be && self.queue_ns < QUIET * limit.queue_ns)
             }
             _ => !self.is_near(limit),
         }
@@ -348,7 +350,7 @@ impl<'l> Loads<'l> {
         let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
         // One that loses a little, and whose queue never runs empty, meets the limit, too.
-        let meets = |load: &Load| load.excess() >= SOME_LOSS && steps[load.index].queueing.stands();
+        let meets = |load: &Load| load.excess() >= 0.5 * LEAST_LOSS && steps[load.index].queueing.stands();
         let free = all
             .iter()
             .filter(|load| !load.is_limited() && !load.mostly_dark && !meets(load));
@@ -537,6 +539,7 @@ impl<'l> Loads<'l> {
             steady: self.steady,
             queued: self.queued,
             queue_ns: self.limited().map(|load| load.queue_ns).fold(f64::MAX, f64::min),
+            carried: self.onset.map_or(0.0, |onset| onset.carried.0 as f64),
             flows_swept: most >= SWEEP as f64 * fewest,
             between: None,
             of_long_bursts: None,

@@ -57,6 +57,20 @@ fn outages_at_different_times_are_different() {
 }
 
 #[test]
+fn flows_that_are_dark_one_after_the_other_for_less_than_a_burst_are_none() {
+    let dark_in_turn = |length: u64| {
+        let mut test = clean(8, 1000, 8_000);
+        test.plan.burst = Some(128);
+        for (flow, first) in [(2, 300), (5, 1_100), (7, 2_000)] {
+            lose(&mut test, flow, first, length);
+        }
+        named(&of_tests(vec![test]), FindingName::Outage).len()
+    };
+    // 250 packets of 1,000 a second are no rhythm of bursts of 128.
+    assert_eq!((dark_in_turn(110), dark_in_turn(250)), (0, 3));
+}
+
+#[test]
 fn short_bursts_few_packets_and_hosts_that_stand_still_are_none() {
     // 60 packets of 1,000 a second: 60 ms.
     let short = dark(clean(8, 1000, 8_000), [3], 900, 60);
