@@ -126,15 +126,13 @@ pub(super) fn infer(
     let loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
     let spreads = spreads(&all, &loads);
     let full = loads.iter().filter(|load| load.index() < steps.len()).count();
-    let (loads, slower) = loads.split_at(full);
-    let (spreads, of_slower) = spreads.split_at(full);
     let looked = Looked {
         steps,
-        slower,
+        slower: &loads[full..],
         onset,
         jitter_ns,
     };
-    let tried = try_all(&looked, (loads, spreads), of_slower);
+    let tried = try_all(&looked, &loads, &spreads);
     let Some(best) = tried.iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
         return Joint::default();
     };
@@ -155,11 +153,11 @@ pub(super) fn infer(
         let mut load = (*load).clone();
         load.beside = best.causes.loss_of(&load);
         let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
-        let is_below = load.index() < full || limit.is_none_or(|limit| load.is_far_below(limit));
+        let is_below = load.index() < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
         is_below && !load.mostly_dark && (load.loss - predicted).abs() < FAR * deviation
     };
-    let all = loads.iter().chain(slower).zip(spreads.iter().chain(of_slower));
-    let telling: Vec<&Load> = all.filter(is_predicted).map(|(load, _)| load).collect();
+    let predicted_ones = loads.iter().zip(&spreads).filter(is_predicted);
+    let telling: Vec<&Load> = predicted_ones.map(|(load, _)| load).collect();
     let causes = best.causes.refined(&telling, limit, best.singly);
     let expected = |(load, spread): (&Load, &Spread)| {
         let mut load = load.clone();
@@ -182,40 +180,37 @@ pub(super) fn infer(
             gain: gain(|causes| causes.growth > 0.0),
         }),
         long: causes.long.map(long),
-        expected: loads.iter().zip(spreads).map(expected).collect(),
+        expected: loads.iter().zip(&spreads).take(full).map(expected).collect(),
         limit: best.limit.clone().map(|limit| limit.beside(onset, header_bytes)),
     }
 }
 
-fn try_all(looked: &Looked, (loads, spreads): (&[Load], &[Spread]), of_slower: &[Spread]) -> Vec<Tried> {
+/// Tries all sets on all tests, those at lower rates last.
+fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
+    let full = loads.len() - looked.slower.len();
     let mut steady = Steadiness::default();
     let is_regular = is_every_length_alike(looked.steps);
-    let queued = !is_regular && limits::is_queued(looked, loads, &mut steady);
-    let suggested = Causes::suggested_by(
-        &[loads, looked.slower].concat(),
-        &spreads.iter().chain(of_slower).collect::<Vec<_>>(),
-    );
-    let (mut loads, mut slower) = (loads.to_vec(), looked.slower.to_vec());
-    let lengths = loads
-        .iter()
-        .map(|load| load.payload)
-        .collect::<BTreeSet<_>>()
-        .len() as f64;
+    let queued = !is_regular && limits::is_queued(looked, &loads[..full], &mut steady);
+    let suggested = Causes::suggested_by(loads, spreads);
+    let lengths: BTreeSet<u32> = loads[..full].iter().map(|load| load.payload).collect();
+    let lengths = lengths.len() as f64;
+    let mut loads = loads.to_vec();
     let try_one = |causes: Causes| {
-        for load in loads.iter_mut().chain(&mut slower) {
+        for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
         let limit = if is_regular {
             None
         } else {
-            limits::find(looked, &loads, &mut steady)
+            limits::find(looked, &loads[..full], &mut steady)
         };
         let misfit = |uneven: f64| -> f64 {
-            let each = loads.iter().zip(spreads);
-            let each = each.map(|(load, spread)| misfit(load, limit.as_ref(), spread, uneven));
-            let lower = slower.iter().zip(of_slower);
-            let lower = lower.map(|(load, spread)| misfit_of_slower(load, limit.as_ref(), spread, uneven));
-            each.chain(lower).sum()
+            let each = loads.iter().zip(spreads).enumerate();
+            each.map(|(at, (load, spread))| {
+                let of = if at < full { misfit } else { misfit_of_slower };
+                of(load, limit.as_ref(), spread, uneven)
+            })
+            .sum()
         };
         let misfit = UNEVEN.map(misfit).into_iter().fold(f64::MAX, f64::min);
         let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
@@ -225,7 +220,7 @@ fn try_all(looked: &Looked, (loads, spreads): (&[Load], &[Spread]), of_slower: &
             DECIDED
         } else {
             steady
-                .against_chance(looked.steps, &loads, limit.as_ref())
+                .against_chance(looked.steps, &loads[..full], limit.as_ref())
                 .min(DECIDED)
         };
         let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.is_wide()));
@@ -240,7 +235,7 @@ fn try_all(looked: &Looked, (loads, spreads): (&[Load], &[Spread]), of_slower: &
         }
     };
     let mut all: Vec<Tried> = suggested.into_iter().map(try_one).collect();
-    weigh_events(looked.steps, (&loads, spreads), &mut all);
+    weigh_events(looked.steps, (&loads[..full], &spreads[..full]), &mut all);
     all
 }
 
@@ -276,7 +271,7 @@ struct Causes {
 
 impl Causes {
     /// What the losses of the tests themselves suggest: every test may be one that meets no limit.
-    fn suggested_by(loads: &[Load], spreads: &[&Spread]) -> Vec<Causes> {
+    fn suggested_by(loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
         let mut lengths: Vec<u32> = loads.iter().map(|load| load.payload).collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -356,14 +351,14 @@ impl Causes {
     }
 
     /// The same, and each loss of longer packets than this that a test suggests.
-    fn with_long(self, longest: u32, loads: &[Load], spreads: &[&Spread]) -> Vec<Causes> {
+    fn with_long(self, longest: u32, loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
         let longer = || {
             let all = loads.iter().zip(spreads);
             all.filter(|(load, _)| load.payload > longest)
         };
         let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
         // Whatever else a test meets, its long packets are lost all the same.
-        let bound = |(load, spread): (&Load, &&Spread)| {
+        let bound = |(load, spread): (&Load, &Spread)| {
             let chance = WITHIN * spread.variance(load, load.loss).sqrt();
             LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64 + chance
         };
