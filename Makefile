@@ -50,7 +50,7 @@ soak: prepare-test ## tests that bound real time or take long, on a machine that
 	@cargo test --workspace --no-fail-fast --test soak -- --test-threads=1
 	@cd web && npm ci --no-audit --no-fund --loglevel=error && WEIR_SOAK=1 npm run --silent test:origin
 
-fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
+fuzz: prepare-test ## each fuzz target for 200 s (FUZZ_SECONDS=n for another time)
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-200}" scripts/fuzz_smoke.sh
 
 bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3, irtt, tbf, SRT, RIST, nginx and wrk
