@@ -8,6 +8,8 @@ use weir_results::Direction;
 
 use crate::finding::{Finding, FindingName, Recommendation, Recovery, Severity};
 
+pub(crate) use words::lower_rate;
+
 /// Packets below which a run without loss, or with little, answers nothing.
 const LEAST_PACKETS: u64 = 10_000;
 /// Lost packets from which a run with few packets shows a loss rate all the same.
@@ -152,6 +154,8 @@ pub(crate) struct Media {
 pub(crate) struct Recommended {
     pub recommendation: Recommendation,
     pub load: Load,
+    /// Where it is too much: what the path carries, bits per second.
+    pub carried: Option<u64>,
     pub basis: Basis,
 }
 

@@ -80,6 +80,19 @@ fn short_bursts_of_two_lengths_tell_a_cap_on_packets_from_one_on_bits() {
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
     assert!((held / 10_000.0 - 1.0).abs() < 0.05, "{cap:#?}");
+    // Of the long bursts of the sweeps half as much came through.
+    let advice = diagnosis.recommendation.as_ref().expect("advice");
+    let carried = 0.95 * 10_000.0 * 8.0 * f64::from(advice.payload);
+    let next = diagnosis.answer.next.as_deref().expect("a next step");
+    for said in [next, &advice.sentence] {
+        let rate = said.split("lower the rate to less than ").nth(1);
+        let rate = rate.and_then(|after| after.split(" Mbit/s").next()?.parse::<f64>().ok());
+        let rate = 1e6 * rate.unwrap_or_else(|| panic!("no rate: {said}"));
+        assert!(
+            rate > carried && rate < 1.05 * carried,
+            "{rate}, not {carried}: {said}"
+        );
+    }
 }
 
 #[test]

@@ -54,8 +54,6 @@ const OF_CARDS_NS: f64 = 300_000.0;
 const ALIKE: f64 = 0.25;
 /// A path that is full for bursts of one length is full for most.
 const MOST_STEPS: f64 = 0.6;
-/// A test at a lower rate passes if it loses at most this share of what the faster one does.
-const EASED: f64 = 0.35;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
 const SWEEP: usize = 4;
 
@@ -70,6 +68,18 @@ pub(crate) enum LimitKind {
     Path,
     /// All flows together are held at a rate without a queue.
     Together,
+}
+
+impl LimitKind {
+    /// What a bit per second of payload is in its quantity, with so many flows and payloads of this length.
+    fn of_payload_bit(self, flows: u16, payload: u32, header_bytes: u32) -> f64 {
+        let packet = f64::from(payload + header_bytes) / f64::from(payload.max(1));
+        match self {
+            LimitKind::FlowRate => packet / f64::from(flows.max(1)),
+            LimitKind::PacketRate => 1.0 / 8.0 / f64::from(payload.max(1)),
+            LimitKind::Path | LimitKind::Together => packet,
+        }
+    }
 }
 
 /// A limit that was met.
@@ -110,16 +120,18 @@ impl Limit {
         self.range.1 > WIDE * self.range.0
     }
 
+    /// What passes it with so many flows and payloads of this length, bits per second of payload; none where no tests at several
+    /// rates agree with it.
+    pub fn carries(&self, flows: u16, payload: u32, header_bytes: u32) -> Option<f64> {
+        let (low, _) = self.between?;
+        Some(low / self.kind.of_payload_bit(flows, payload, header_bytes))
+    }
+
     /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
     /// exactly what it holds, but where their bursts are longer than a policer's bucket: then it holds more of shorter ones.
     pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
         let Some(onset) = onset else { return self };
-        let packet = f64::from(onset.length + header_bytes) / f64::from(onset.length.max(1));
-        let each = match self.kind {
-            LimitKind::FlowRate => packet / f64::from(onset.flows.max(1)),
-            LimitKind::PacketRate => 1.0 / 8.0 / f64::from(onset.length.max(1)),
-            LimitKind::Path | LimitKind::Together => packet,
-        };
+        let each = self.kind.of_payload_bit(onset.flows, onset.length, header_bytes);
         let (low, high) = (onset.carried.0 as f64 * each, onset.lossy.0 as f64 * each);
         let is_near = self.range.1 >= low * (1.0 - LOOSELY) && self.range.0 <= high * (1.0 + LOOSELY);
         let lets_less = low > self.range.1 * (1.0 + LOOSELY) && self.kind != LimitKind::Path;
@@ -402,7 +414,7 @@ impl<'l> Loads<'l> {
     fn is_of_limit(&self) -> bool {
         let eases = |load: &Load| {
             let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
-            let passes = |other: &&Load| other.loss <= LEAST_LOSS.min(EASED * load.loss);
+            let passes = |other: &&Load| LossOnset::is_below(other.loss, load.loss);
             let mut passing = self.slower.iter().filter(same).filter(passes).peekable();
             passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };

@@ -39,6 +39,7 @@ fn good() -> Recommended {
             sentence: String::new(),
         },
         load: Load::Carried,
+        carried: None,
         basis: Basis {
             direction: Direction::Forward,
             tests: 6,
@@ -137,6 +138,7 @@ fn a_path_that_does_not_carry_the_media() {
     let full = |load: Load| {
         let mut found = good();
         found.load = load;
+        found.carried = Some(1_864_465_534);
         found.recommendation.recovery = Recovery::None;
         found.recommendation.expected_loss = 0.25;
         of(&found)

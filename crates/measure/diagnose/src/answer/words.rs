@@ -208,17 +208,19 @@ pub(super) fn next(
         Reason::TooLossy | Reason::Residual => {
             "use another path, or accept more residual loss ('weir diagnose --target-loss').".to_owned()
         }
-        Reason::AtTimes | Reason::TooMuch => {
-            let rate = recommended.and_then(|found| {
-                let carried = found.basis.rate? as f64 * (1.0 - found.recommendation.expected_loss);
-                (carried >= 1.0).then(|| format_rate(carried as u64))
-            });
-            match rate {
-                Some(rate) => format!("lower the rate to less than {rate}, or use another path."),
-                None => "lower the rate, or use another path.".to_owned(),
-            }
-        }
+        Reason::AtTimes | Reason::TooMuch => lower_rate(recommended.and_then(|found| found.carried)),
     })
+}
+
+/// What to do about a path that carries only this, bits per second.
+pub(crate) fn lower_rate(carried: Option<u64>) -> String {
+    match carried.filter(|rate| *rate > 0) {
+        Some(rate) => format!(
+            "lower the rate to less than {}, or use another path.",
+            format_rate(rate)
+        ),
+        None => "lower the rate, or use another path.".to_owned(),
+    }
 }
 
 fn faster_sender() -> String {

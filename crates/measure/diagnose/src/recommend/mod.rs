@@ -14,7 +14,7 @@ use weir_units::{format_percent, format_rate};
 
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
-use crate::answer::{Basis, Load, Recommended};
+use crate::answer::{Basis, Load, Recommended, lower_rate};
 use crate::finding::{Recommendation, Recovery};
 use crate::measured::Measured;
 use crate::options::Options;
@@ -66,9 +66,11 @@ pub(crate) fn recommend(
     let settings = settings::choose(steps, facts)?;
     if settings.load != Load::Carried {
         let all: Vec<&Step> = steps.steps.iter().collect();
+        let (recommendation, carried) = overloaded(steps, &settings);
         return Some(Recommended {
-            recommendation: overloaded(steps, &settings),
+            recommendation,
             load: settings.load,
+            carried: Some(carried),
             basis: basis(steps, &settings, &all, 0),
         });
     }
@@ -131,6 +133,7 @@ pub(crate) fn recommend(
     Some(Recommended {
         recommendation,
         load: if untried { Load::Untried } else { Load::Carried },
+        carried: None,
         basis: basis(steps, &settings, &near, left_out),
     })
 }
@@ -170,8 +173,9 @@ fn basis(steps: &Steps, settings: &settings::Settings, tests: &[&Step], left_out
     }
 }
 
-/// For a path that does not carry the media, or not always: no recovery repairs what a limit takes.
-fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
+/// For a path that does not carry the media, or not always, with what it carries, bits per second: no recovery repairs what a
+/// limit takes.
+fn overloaded(steps: &Steps, settings: &settings::Settings) -> (Recommendation, u64) {
     let rate = |step: &Step| step.loss().rate();
     let chosen = |step: &&Step| {
         step.flow_count() == usize::from(settings.flows) && step.test.payload == settings.payload
@@ -186,12 +190,7 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         .filter_map(|step| step.test.asked)
         .max()
         .unwrap_or(0);
-    let comes_through = (asked as f64 * (1.0 - loss)) as u64;
-    let agrees = steps.limit.as_ref().is_some_and(|limit| limit.between.is_some());
-    let onset = steps
-        .onset
-        .filter(|onset| agrees && onset.length == settings.payload);
-    let carried = onset.map_or(comes_through, |onset| onset.carried.0.min(comes_through));
+    let carried = carried(steps, settings, (asked as f64 * (1.0 - loss)) as u64);
     let plain = steps.plain().count();
     let trouble = match settings.load {
         Load::AtTimes => format!(
@@ -208,7 +207,7 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
             format_percent(loss)
         ),
     };
-    Recommendation {
+    let recommendation = Recommendation {
         flows: settings.flows,
         payload: settings.payload,
         measured_together: true,
@@ -225,9 +224,23 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         compared: Vec::new(),
         survival: Vec::new(),
         sentence: format!(
-            "{trouble} FEC and ARQ cannot repair that much: lower the rate to less than {}, or use another path.",
-            format_rate(carried)
+            "{trouble} FEC and ARQ cannot repair that much: {}",
+            lower_rate(Some(carried))
         ),
+    };
+    (recommendation, carried)
+}
+
+/// What the limit carries by tests at lower rates that agree with it, or else what came through. Of bursts that are longer than those
+/// of media less comes through than the path carries of these.
+fn carried(steps: &Steps, settings: &settings::Settings, came_through: u64) -> u64 {
+    let Some(limit) = &steps.limit else {
+        return came_through;
+    };
+    match limit.carries(settings.flows, settings.payload, steps.header_bytes) {
+        Some(known) if limit.of_long_bursts.is_some() => known as u64,
+        Some(known) => came_through.min(known as u64),
+        None => came_through,
     }
 }
 

@@ -67,6 +67,11 @@ impl LossOnset {
             loss: high.loss,
         })
     }
+
+    /// Whether a test that lost this share passed below the limit that a faster one met, which lost that.
+    pub fn is_below(loss: f64, of_faster: f64) -> bool {
+        loss <= EASED_LOSS.min(EASED_SHARE * of_faster)
+    }
 }
 
 /// A test at a rate.
@@ -110,7 +115,7 @@ impl Tried {
     /// The fastest test loses, and some other test loses much less.
     fn is_eased(&self) -> bool {
         let (least, most) = (self.least_loss(), self.fastest().loss);
-        most >= LEAST_LOSS && least <= EASED_LOSS && least <= EASED_SHARE * most
+        most >= LEAST_LOSS && LossOnset::is_below(least, most)
     }
 
     /// The fastest test without the loss and the slowest with it; none where no test is without, or rates and losses
