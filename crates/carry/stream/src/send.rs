@@ -9,6 +9,7 @@ mod divide;
 mod door;
 mod following;
 mod load;
+mod serve;
 mod session;
 mod stream;
 pub(crate) mod summary;
@@ -23,7 +24,8 @@ use crate::messages::in_words;
 use crate::source::{FromSource, Source};
 use crate::{Event, EventKind, Live, SendLive, StreamError, Threads, Watch};
 use door::Callers;
-use session::{SessionEnd, serve};
+use serve::serve;
+use session::SessionEnd;
 use stream::Stream;
 use watched::Watched;
 
