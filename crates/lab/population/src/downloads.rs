@@ -1,7 +1,7 @@
 //! A neighbour that downloads, pauses, and downloads again. It must not know TCP.
 
 use crate::draw::{Draws, Spread};
-use crate::home::Wish;
+use crate::wish::Wish;
 
 /// A download that is complete.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use weir_tcp::{Algorithm, EcnUse};
 use weir_units::Rate;
 
 use crate::draw::{Choice, Spread};
-use crate::measured::{MeasuredPath, RateStep, steps_text};
+use crate::measured_path::{MeasuredPath, RateStep, steps_text};
 use crate::spread_text::{DOWNLOAD, LINE_RATE, LINE_TIME, PAUSE, SESSION, choice, word};
 use crate::written::{DeviceText, MediaText, NeighbourText, PopulationText, PublishedText, VariantText};
 

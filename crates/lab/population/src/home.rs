@@ -9,19 +9,11 @@ use weir_tcp::{Receiver, Segment};
 use crate::downloads::Downloads;
 use crate::packets::{Asked, Content};
 use crate::viewer::Viewer;
+use crate::wish::Wish;
 
 /// A request without an answer is sent again after this time, doubled each time.
 const RETRY_NS: u64 = 300_000_000;
 const MOST_RETRY_NS: u64 = 10_000_000_000;
-
-/// What a user of a connection wants next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// These bytes, at this pace of payload, bits per second.
-    Ask { bytes: u64, pace: Option<u64> },
-    /// Nothing until this time; none: nothing any more.
-    Wait(Option<u64>),
-}
 
 /// Who asks for bytes on a connection.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use weir_player::PacePolicy;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 
 use crate::compared::Collected;
+use crate::effects::{Measured, score};
 use crate::file::{Population, Variant};
 use crate::grid::{axis, pace};
-use crate::tuned::{Measured, score};
 
 /// Candidates that are played with all households.
 const FINALISTS: usize = 4;

@@ -8,7 +8,7 @@ use weir_player::{Action, Arrivals, Event, Manifest, Outcome, Player, Request, S
 use weir_units::Rate;
 
 use crate::file::Grants;
-use crate::home::Wish;
+use crate::wish::Wish;
 
 /// A segment that was fetched.
 #[derive(Clone, Copy, Debug, PartialEq)]
