@@ -10,7 +10,7 @@ use crate::host::{Ending, Host, Output, Started};
 use crate::local_host::LocalHost;
 use crate::measured::Sample;
 use crate::part::Part;
-use crate::run::Setting;
+use crate::setting::Setting;
 use crate::state::{PartStatus, Registry};
 use crate::workflow::Workflow;
 

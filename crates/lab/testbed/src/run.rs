@@ -1,7 +1,6 @@
 //! A run of a workflow: servers first, then the workload; counters before, meanwhile and after; and the removal of all of it. It
 //! must not know how hosts hold tasks, or where results are kept.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +11,6 @@ use weir_results::TaskSecond;
 
 use crate::elsewhere::Elsewhere;
 use crate::error::{TestbedError, one_line};
-use crate::filling::Served;
 use crate::function::{PORT, Ready};
 use crate::holders::Holders;
 use crate::host::{Ending, Output};
@@ -20,6 +18,7 @@ use crate::local_host::{PATIENCE, pin};
 use crate::measured::Readings;
 use crate::response;
 use crate::result::{CapacityResult, SinkResult, Summary};
+use crate::setting::Setting;
 use crate::state::{PartStatus, Registry, TaskState, TestbedState};
 use crate::workflow::Workflow;
 
@@ -29,17 +28,6 @@ const START: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(50);
 /// From one row of a task to the next.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What a run needs besides its workflow.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// Name of the testbed.
-    pub name: String,
-    /// The `weir` binary.
-    pub weir: PathBuf,
-    /// Content by the name of the task that serves it.
-    pub contents: BTreeMap<String, Served>,
-}
 
 /// What hears of a run.
 pub trait Watch {

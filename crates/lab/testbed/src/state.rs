@@ -12,12 +12,11 @@ use weir_net::namespace::NetworkNamespace;
 use weir_net::process::{self, ProcessHandle};
 
 use crate::error::TestbedError;
+use crate::name::{A_NAME, is_name};
 use crate::workflow::Workflow;
 
 /// The file with the state, in the folder of a testbed.
 const STATE: &str = "state.json";
-/// Maximum length of a name.
-const LONGEST_NAME: usize = 32;
 /// Maximum size of a state, bytes.
 const MOST_STATE_BYTES: u64 = 1 << 20;
 /// Maximum time for a process to end.
@@ -157,15 +156,6 @@ impl Default for Registry {
         }
     }
 }
-
-/// Whether a name of a testbed or a task can be part of a path and of a namespace's name.
-pub(crate) fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('-')
-}
-
-/// What a name is, for errors.
-pub(crate) const A_NAME: &str = "a name has 1 to 32 letters, digits, '-' and '_', and begins with no '-'";
 
 fn check_name(name: &str) -> Result<(), TestbedError> {
     if is_name(name) {

@@ -15,8 +15,8 @@ use crate::document::{
 use crate::error::{TestbedError, one_line};
 use crate::form::Form;
 use crate::function::{Function, Functions, Ready, read_file};
+use crate::name::{A_NAME, is_name};
 use crate::short::{self, Short};
-use crate::state::{A_NAME, is_name};
 
 /// Maximum number of tasks.
 const MOST_TASKS: usize = 64;

@@ -11,7 +11,8 @@ use crate::document::Document;
 use crate::error::TestbedError;
 use crate::form::Form;
 use crate::function::Functions;
-use crate::state::{TaskState, TestbedState, is_name};
+use crate::name::is_name;
+use crate::state::{TaskState, TestbedState};
 use crate::workflow::{Capabilities, LINK, Workflow};
 
 pub use server::{ApiConfig, ApiServer};
