@@ -6,7 +6,7 @@ use weir_measure::flows::SHORTEST;
 use weir_measure::rtt::stamp;
 use weir_units::TimeSpan;
 
-use super::file::wrong;
+use super::value::wrong;
 use super::{Config, ConfigError, FlowsKind, Host, MOST_HOSTS, MOST_PAIRS, SurveyKind};
 use crate::plan::flows_plan;
 

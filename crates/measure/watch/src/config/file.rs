@@ -1,16 +1,15 @@
 //! The form of `watch.toml`. It must not know which values are sensible.
 
-use std::fmt::Display;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use serde::Deserialize;
 use weir_measure::VideoFormat;
 use weir_measure::survey::SurveyPlan;
-use weir_units::{ByteCount, FrameRate, Rate, TimeSpan};
+use weir_units::{ByteCount, FrameRate, Rate};
 
 use super::keep::{RawKeep, keep};
 use super::rule::{RawRule, RawSilence, rules, silences};
+use super::value::{position, positive, value, wrong};
 use super::{Budget, Config, ConfigError, FlowsKind, Host, Pair, RttKind, SurveyKind, seconds};
 
 /// Maximum length of a file, bytes.
@@ -102,10 +101,6 @@ struct RawBudget {
     usd_a_month: Option<f64>,
 }
 
-pub(super) fn wrong<T>(what: impl Display) -> Result<T, ConfigError> {
-    Err(ConfigError(what.to_string()))
-}
-
 /// Reads a file. `here` takes the place of the file's own `here`.
 ///
 /// # Errors
@@ -164,17 +159,6 @@ fn host(raw: RawHost) -> Host {
         cloud: raw.cloud,
         zone: raw.zone,
     }
-}
-
-pub(super) fn position(hosts: &[Host], key: &str, name: &str) -> Result<usize, ConfigError> {
-    let found = hosts.iter().position(|host| host.name == name);
-    found.ok_or_else(|| {
-        let known: Vec<&str> = hosts.iter().take(20).map(|host| host.name.as_str()).collect();
-        ConfigError(format!(
-            "{key}: no [[host]] is named '{name}'; the names are {}",
-            known.join(", ")
-        ))
-    })
 }
 
 fn this_host(hosts: &[Host], name: Option<&str>) -> Result<usize, ConfigError> {
@@ -261,13 +245,4 @@ fn budget(raw: &RawBudget) -> Result<Budget, ConfigError> {
         bytes_a_day: bytes.transpose()?,
         usd_a_month: raw.usd_a_month,
     })
-}
-
-pub(super) fn positive(key: &str, text: &str) -> Result<TimeSpan, ConfigError> {
-    TimeSpan::positive(text).map_err(|error| ConfigError(format!("{key}: {error}")))
-}
-
-pub(super) fn value<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, ConfigError> {
-    text.parse()
-        .map_err(|error| ConfigError(format!("{key}: {error}")))
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use weir_units::{ByteCount, TimeSpan};
 
-use super::file::{positive, value, wrong};
+use super::value::{positive, value, wrong};
 use super::{ConfigError, DAY_NS};
 
 /// Least size of a store: below, an hour of RTT of fifty paths would not fit.

@@ -1,5 +1,6 @@
 //! What is watched: hosts, pairs of them, kinds of measurements, rules for alarms, and the limits of traffic, cost and
-//! storage. The file's form is in `file`, `rule` and `keep`, what is wrong with one in `check`. It must not know when anything is measured.
+//! storage. The file's form is in `file`, `rule` and `keep`, its single values in `value`, what is wrong with one in `check`. It must
+//! not know when anything is measured.
 
 mod check;
 mod file;
@@ -7,6 +8,7 @@ mod keep;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod value;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

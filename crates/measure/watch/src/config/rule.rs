@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 use weir_units::{ByteCount, Share, TimeSpan, UtcTime};
 
-use super::file::{position, positive, value, wrong};
+use super::value::{position, positive, value, wrong};
 use super::{ConfigError, Host, Pair};
 
 /// Maximum number of rules, and of silences.

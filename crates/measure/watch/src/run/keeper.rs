@@ -4,8 +4,7 @@
 use weir_record::{WatchCell, WatchChange, WatchCount, WatchEvent, WatchExcluded};
 use weir_results::{PathId, Span, Store, StoreError};
 
-use super::path::Path;
-use crate::change::Change;
+use super::path::{Path, row};
 use crate::config::Keep;
 use crate::event::{Event, State, What};
 use crate::gather::{minute, sum};
@@ -296,20 +295,6 @@ fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, S
     }
     let changes = found.iter().map(|change| Event::of_change(path.names(), change));
     Ok(changes.chain(events).collect())
-}
-
-/// A change as it is stored.
-pub(super) fn row(change: &Change) -> WatchChange {
-    WatchChange {
-        metric: change.metric.as_str().to_owned(),
-        since_unix_ns: change.since_ns,
-        found_unix_ns: change.found_ns,
-        before: change.before,
-        after: change.after,
-        low: change.interval.0,
-        high: change.interval.1,
-        detail: change.detail.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use weir_results::{PathId, Span, Store, StoreError};
 use weir_units::format_duration;
 
 use super::executor::Done;
-use super::keeper::row;
 use super::rules::Rules;
-use crate::change::{Sensitivity, TestWatch, Watch};
+use crate::change::{Change, Sensitivity, TestWatch, Watch};
 use crate::config::{Config, FlowsKind, Pair};
 use crate::event::{Event, Evidence, State, What};
 use crate::flows::Flows;
@@ -383,5 +382,19 @@ impl Path {
             ),
         };
         Event::of_path(now_ns, What::Unreachable, state, (from, to), detail)
+    }
+}
+
+/// A change as it is stored.
+pub(super) fn row(change: &Change) -> WatchChange {
+    WatchChange {
+        metric: change.metric.as_str().to_owned(),
+        since_unix_ns: change.since_ns,
+        found_unix_ns: change.found_ns,
+        before: change.before,
+        after: change.after,
+        low: change.interval.0,
+        high: change.interval.1,
+        detail: change.detail.clone(),
     }
 }
