@@ -7,8 +7,6 @@ use bytes::Bytes;
 use super::access_log::AccessLog;
 use super::config::{Config, Limits};
 use super::error::OriginError;
-use super::flow::read_whole;
-use super::problem::Problem;
 use super::tls::Tls;
 use super::versions::Versions;
 use crate::cache::{DiskCache, Flights, MemoryCache};
@@ -17,7 +15,7 @@ use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
-use crate::titles::{Piece, TitleSettings, Titles, at_hand};
+use crate::titles::{Piece, TitleSettings, Titles};
 use weir_pacing::Pacing;
 
 /// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
@@ -125,21 +123,17 @@ impl App {
         Some(kept)
     }
 
-    /// Reads a segment and keeps it, if it is short and such are kept.
-    pub async fn keep_if_short(self: &Arc<Self>, etag: &str, segment: &mut Piece) -> Result<(), Problem> {
-        let Some(kept) = &self.short_segments else {
-            return Ok(());
-        };
-        let length = segment.content.length();
-        let is_ready = segment.content.at_hand().is_some();
-        if is_ready || segment.remake.is_some() || length > SHORT_SEGMENT {
-            return Ok(());
+    /// Whether a segment is to be read whole and kept.
+    pub fn keeps(&self, segment: &Piece) -> bool {
+        let is_ready = segment.content.at_hand().is_some() || segment.remake.is_some();
+        self.short_segments.is_some() && !is_ready && segment.content.length() <= SHORT_SEGMENT
+    }
+
+    /// Keeps a segment that has been read.
+    pub fn keep(&self, etag: String, segment: &Piece) {
+        if let Some(kept) = &self.short_segments {
+            kept.insert(etag, segment.clone(), segment.content.length());
         }
-        let content = std::mem::take(&mut segment.content);
-        let bytes = Box::pin(read_whole(self, segment.kind, content)).await?;
-        segment.content = at_hand(bytes.into());
-        kept.insert(etag.to_owned(), segment.clone(), length);
-        Ok(())
     }
 
     /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.

@@ -12,7 +12,7 @@ use futures_util::stream::{self, BoxStream};
 use http::StatusCode;
 use http_body::{Frame, SizeHint};
 
-use super::access_log::{Line, LoggedPace};
+use super::access_log::{Line, LoggedPace, nanoseconds};
 use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
@@ -352,9 +352,4 @@ impl Drop for Account {
             None => self.deliveries.give_up(answer),
         }
     }
-}
-
-/// As the log and the results store count time.
-pub fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

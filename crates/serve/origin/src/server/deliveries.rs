@@ -11,9 +11,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::access_log::Line;
+use super::access_log::{Line, nanoseconds};
 use super::app::App;
-use super::body::nanoseconds;
 use super::socket::{Acknowledged, Socket};
 
 /// Answers of a connection that wait to be acknowledged. Of more than that, which a client asks for without reading them, the

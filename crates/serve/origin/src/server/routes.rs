@@ -10,12 +10,13 @@ use hyper::body::Incoming;
 use serde_json::json;
 use weir_media::presentation::Resource;
 
-use super::access_log::{Line, LoggedCache};
+use super::access_log::{Line, LoggedCache, nanoseconds};
 use super::activity::{Activity, UnderWay};
 use super::answer::{self, Answer, Found, Keep, METHODS, Outgoing};
 use super::app::App;
-use super::body::{Account, Body, nanoseconds};
+use super::body::{Account, Body};
 use super::deliveries::Deliveries;
+use super::flow::read_whole;
 use super::licence;
 use super::pace;
 use super::pacer::Pacer;
@@ -27,6 +28,7 @@ use crate::keys::{KeyError, SourceKeys, TitleKey};
 use crate::metrics::{Kind, Metrics, counted_for};
 use crate::outside::address::split;
 use crate::path::ObjectPath;
+use crate::titles::at_hand;
 
 /// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
 const FILE_KEPT: u32 = 3600;
@@ -193,8 +195,11 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     };
     let mut piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
-    if is_segment {
-        app.keep_if_short(&etag, &mut piece).await?;
+    if is_segment && app.keeps(&piece) {
+        let content = std::mem::take(&mut piece.content);
+        let bytes = Box::pin(read_whole(app, piece.kind, content)).await?;
+        piece.content = at_hand(bytes.into());
+        app.keep(etag.clone(), &piece);
     }
     Ok(Found {
         kind: piece.kind,

@@ -9,8 +9,7 @@ use weir_media::encryption::{ContentKey, EncryptionError, KeyId, decrypt_samples
 use weir_media::index::{FileIndex, TrackIndex};
 
 use super::made_of::Source;
-use super::piece::content;
-use crate::content::{Content, NotEncrypted, Part, Remade, Remake};
+use crate::content::{Content, NotEncrypted, Part, Remade, Remake, Stored};
 use crate::keys::SourceKeys;
 use crate::path::ObjectPath;
 
@@ -76,4 +75,27 @@ pub(super) fn clear_content(
             within: 0..length,
         }),
     ]))
+}
+
+/// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
+fn content(source: &Source, header: Bytes, pieces: impl IntoIterator<Item = Range<u64>>) -> Content {
+    let mut parts = vec![Part::Bytes(header)];
+    let mut keep: Vec<Range<u64>> = Vec::new();
+    let stored = |keep| {
+        Part::Stored(Stored {
+            path: source.media.0.clone(),
+            version: source.media.1.clone(),
+            keep,
+        })
+    };
+    for piece in pieces {
+        if keep.last().is_some_and(|last| piece.start < last.end) {
+            parts.push(stored(std::mem::take(&mut keep)));
+        }
+        keep.push(piece);
+    }
+    if !keep.is_empty() {
+        parts.push(stored(keep));
+    }
+    Content::new(parts)
 }

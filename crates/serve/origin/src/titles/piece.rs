@@ -16,7 +16,6 @@ use weir_media::webvtt;
 
 use super::decrypted::clear_content;
 use super::error::TitleError;
-use super::made_of::Source;
 use super::title::Title;
 use crate::content::{Content, NotEncrypted, Part, Remake, Stored};
 use crate::keys::{SourceKeys, TitleKey};
@@ -228,31 +227,4 @@ pub(super) fn mp4_type(kind: TrackKind) -> &'static str {
         TrackKind::Video => "video/mp4",
         TrackKind::Audio => "audio/mp4",
     }
-}
-
-/// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
-pub(super) fn content(
-    source: &Source,
-    header: Bytes,
-    pieces: impl IntoIterator<Item = Range<u64>>,
-) -> Content {
-    let mut parts = vec![Part::Bytes(header)];
-    let mut keep: Vec<Range<u64>> = Vec::new();
-    let stored = |keep| {
-        Part::Stored(Stored {
-            path: source.media.0.clone(),
-            version: source.media.1.clone(),
-            keep,
-        })
-    };
-    for piece in pieces {
-        if keep.last().is_some_and(|last| piece.start < last.end) {
-            parts.push(stored(std::mem::take(&mut keep)));
-        }
-        keep.push(piece);
-    }
-    if !keep.is_empty() {
-        parts.push(stored(keep));
-    }
-    Content::new(parts)
 }
