@@ -66,6 +66,8 @@ pub struct Missed {
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     symbol: u64,
+    /// It has arrived, or was recovered, since: known for longer than symbols are remembered.
+    has_come: bool,
     missed: Missed,
     deadline_ns: u64,
     /// Time of the next request.
@@ -77,6 +79,7 @@ impl Missing {
     fn over(symbol: u64) -> Self {
         Missing {
             symbol,
+            has_come: false,
             missed: Missed {
                 noticed_ns: 0,
                 asked_ns: 0,
@@ -189,11 +192,6 @@ impl Symbols {
             .map_or(self.scanned, |missing| missing.symbol)
     }
 
-    /// Whether a symbol was received, as far as remembered.
-    pub fn has(&self, symbol: u64) -> bool {
-        symbol + REMEMBERED >= self.end && self.bit(symbol)
-    }
-
     fn bit(&self, symbol: u64) -> bool {
         let at = symbol % REMEMBERED;
         self.seen[(at / 64) as usize] & (1 << (at % 64)) != 0
@@ -293,17 +291,15 @@ impl Symbols {
             .missing
             .binary_search_by_key(&symbol, |missing| missing.symbol)
             .ok()?;
-        let missed = self.missing[place].missed;
+        let found = &mut self.missing[place];
+        let missed = (!found.has_come).then_some(found.missed);
+        found.has_come = true;
         self.drop_settled();
-        Some(missed)
+        missed
     }
 
     fn drop_settled(&mut self) {
-        while self
-            .missing
-            .front()
-            .is_some_and(|missing| self.has(missing.symbol))
-        {
+        while self.missing.front().is_some_and(|missing| missing.has_come) {
             self.missing.pop_front();
         }
     }
@@ -337,6 +333,7 @@ impl Symbols {
             let next_ns = now_ns + patience_ns.min(left_ns.saturating_sub(2 * asking.rtt_ns));
             self.missing.push_back(Missing {
                 symbol,
+                has_come: false,
                 missed: Missed {
                     noticed_ns: now_ns,
                     asked_ns: 0,
@@ -351,7 +348,7 @@ impl Symbols {
 
     fn give_up_first(&mut self, need: impl Fn(u64) -> Need) {
         if let Some(missing) = self.missing.pop_front()
-            && !self.has(missing.symbol)
+            && !missing.has_come
         {
             self.give_up(missing.symbol, need(missing.symbol));
         }
@@ -372,7 +369,7 @@ impl Symbols {
         while self
             .missing
             .front()
-            .is_some_and(|missing| missing.deadline_ns <= now_ns || self.has(missing.symbol))
+            .is_some_and(|missing| missing.deadline_ns <= now_ns || missing.has_come)
         {
             self.give_up_first(&need);
         }
@@ -393,11 +390,7 @@ impl Symbols {
         most: usize,
     ) {
         out.clear();
-        let (end, seen) = (self.scanned, &self.seen);
-        let has = |symbol: u64| {
-            let at = symbol % REMEMBERED;
-            seen[(at / 64) as usize] & (1 << (at % 64)) != 0
-        };
+        let end = self.scanned;
         let mut next_of_range = 0;
         for missing in self.missing.iter_mut().take(LOOKED_AT) {
             let window_passed = missing.missed.asked == 0
@@ -406,7 +399,7 @@ impl Symbols {
                 && missing.symbol + asking.window <= end;
             let due = missing.next_ns <= now_ns || window_passed;
             let in_time = now_ns + asking.rtt_ns <= missing.deadline_ns;
-            if !due || !in_time || has(missing.symbol) {
+            if !due || !in_time || missing.has_come {
                 continue;
             }
             if need(missing.symbol) != Need::Wanted {
@@ -436,7 +429,7 @@ impl Symbols {
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
             let ask_ns = missing.next_ns.max(now_ns);
-            ask_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
+            ask_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !missing.has_come
         });
         let ask = asks.map(|missing| missing.next_ns).min();
         Some(ask.map_or(first, |ask| ask.min(first)))

@@ -150,5 +150,28 @@ fn what_is_left_behind_is_given_up() {
     symbols.expire(0, wanted);
     assert_eq!((symbols.given_up(), symbols.settled()), (20, 120));
     assert_eq!(symbols.come(110), Arrival::Old);
-    assert!(symbols.has(150));
+    assert_eq!(symbols.come(150), Arrival::Duplicate);
+}
+
+/// A lost symbol that was overtaken counts once, however far the stream goes on, or jumps, before those around it expire.
+#[test]
+fn what_has_come_is_not_given_up_when_its_number_is_forgotten() {
+    for jumps in [false, true] {
+        let mut symbols = Symbols::default();
+        come(&mut symbols, [0, 1, 5]);
+        symbols.notice(0, 5, 1_000, &ASKING, wanted);
+        let overtaken = symbols.come(3);
+        assert!(matches!(overtaken, Arrival::New { missed: Some(_) }));
+        if jumps {
+            let far = 10 * REMEMBERED;
+            assert_eq!(symbols.come(far + 1), Arrival::Far);
+            come(&mut symbols, [far]);
+        } else {
+            come(&mut symbols, 6..REMEMBERED + 6);
+        }
+        for _ in 0..=MOST_LEFT_OUT / LEFT_OUT_AT_A_TIME {
+            symbols.expire(1_000, wanted);
+        }
+        assert_eq!(symbols.given_up() + 1, symbols.noticed(), "jumps: {jumps}");
+    }
 }
