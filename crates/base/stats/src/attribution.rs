@@ -18,54 +18,83 @@ pub struct Attribution {
     pub host_sender: u64,
     /// Not dropped on either host, by their counters.
     pub network: u64,
-    /// The share of the socket rests on an estimate of packets per buffer.
+    /// A share of the socket or of the sending host rests on an estimate of packets per buffer.
     pub estimated: bool,
     /// The counters claim more drops than packets were lost: they must include other traffic (or the
     /// estimate is too high), and the last places in the order were reduced.
     pub overclaimed: bool,
 }
 
-/// Splits `lost` packets: first to the receiving socket, then to the receiving host, then to the sending host, each
-/// at most its counter; the rest is attributed to the network. The counters nearest to the test's own traffic come
-/// first, since they include the least of other traffic.
-pub fn attribute(lost: u64, socket_drops: u64, host_receive_drops: u64, host_send_drops: u64) -> Attribution {
-    attribute_buffers(lost, socket_drops, host_receive_drops, host_send_drops, 1.0)
+/// Drops that were counted in buffers of several packets each: merged ones at a receiving socket (GRO), trains on a sending host
+/// (GSO).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DroppedBuffers {
+    /// How many were dropped.
+    pub count: u64,
+    /// Packets of one, for instance the mean over those that were not dropped. Values below 1, and NaN, are taken as 1.
+    pub packets_each: f64,
 }
 
-/// As [`attribute`], where each of the socket's drops was a buffer of about `packets_per_buffer` packets (GRO), for
-/// instance the mean over the buffers that were received. Values below 1, and NaN, are taken as 1.
-pub fn attribute_buffers(
-    lost: u64,
-    socket_drops: u64,
-    host_receive_drops: u64,
-    host_send_drops: u64,
-    packets_per_buffer: f64,
-) -> Attribution {
-    let estimated = packets_per_buffer > 1.0 && socket_drops > 0;
-    let socket_packets = if estimated {
-        (socket_drops as f64 * packets_per_buffer).round() as u64
-    } else {
-        socket_drops
-    };
+impl DroppedBuffers {
+    /// Of a packet each.
+    pub fn single(count: u64) -> Self {
+        DroppedBuffers {
+            count,
+            packets_each: 1.0,
+        }
+    }
+
+    /// The count rests on an estimate of packets per buffer.
+    fn is_estimate(&self) -> bool {
+        self.packets_each > 1.0 && self.count > 0
+    }
+
+    /// Takes its packets off those that are missing in runs: all packets of a buffer follow each other in a flow.
+    fn take_off(&self, in_runs: &mut Option<u64>) -> u64 {
+        if !self.is_estimate() {
+            return self.count;
+        }
+        let packets = (self.count as f64 * self.packets_each).round() as u64;
+        let packets = in_runs.map_or(packets, |most| packets.min(most.max(self.count)));
+        *in_runs = in_runs.map(|most| most.saturating_sub(packets));
+        packets
+    }
+}
+
+/// Drops that hosts counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DropsOfHosts {
+    /// At the receiving socket.
+    pub socket: DroppedBuffers,
+    /// Packets on the receiving host before the socket.
+    pub receiving: u64,
+    /// Trains on the sending host.
+    pub trains: DroppedBuffers,
+    /// Packets on the sending host beside those.
+    pub sending: u64,
+}
+
+/// Splits `lost` packets: first to the receiving socket, then to the receiving host, then to the sending host, each
+/// at most its counter; the rest is attributed to the network. The counters nearest to the test's own traffic come
+/// first, since they include the least of other traffic. `lost_in_runs` are lost packets next to another lost one of their
+/// flow, where that is known: the packets of buffers are among them.
+pub fn attribute(lost: u64, drops: DropsOfHosts, lost_in_runs: Option<u64>) -> Attribution {
+    let mut in_runs = lost_in_runs;
+    let socket = drops.socket.take_off(&mut in_runs);
+    let sending = drops.trains.take_off(&mut in_runs).saturating_add(drops.sending);
     let mut left = lost;
     let mut take = |claimed: u64| {
         let share = claimed.min(left);
         left -= share;
         share
     };
-    let socket = take(socket_packets);
-    let host_receiver = take(host_receive_drops);
-    let host_sender = take(host_send_drops);
-    let claimed = socket_packets
-        .saturating_add(host_receive_drops)
-        .saturating_add(host_send_drops);
     Attribution {
-        socket,
-        host_receiver,
-        host_sender,
+        socket: take(socket),
+        host_receiver: take(drops.receiving),
+        host_sender: take(sending),
         network: left,
-        estimated,
-        overclaimed: claimed > lost,
+        estimated: drops.socket.is_estimate() || drops.trains.is_estimate(),
+        overclaimed: socket.saturating_add(drops.receiving).saturating_add(sending) > lost,
     }
 }
 
@@ -73,44 +102,72 @@ pub fn attribute_buffers(
 mod tests {
     use super::*;
 
+    fn buffers(count: u64, packets_each: f64) -> DroppedBuffers {
+        DroppedBuffers { count, packets_each }
+    }
+
+    fn drops(socket: u64, receiving: u64, sending: u64) -> DropsOfHosts {
+        DropsOfHosts {
+            socket: DroppedBuffers::single(socket),
+            receiving,
+            sending,
+            ..DropsOfHosts::default()
+        }
+    }
+
     #[test]
     fn goes_from_the_socket_outwards() {
-        let split = attribute(100, 10, 20, 30);
-        assert_eq!(
-            (
-                split.socket,
-                split.host_receiver,
-                split.host_sender,
-                split.network
-            ),
-            (10, 20, 30, 40)
-        );
+        let split = attribute(100, drops(10, 20, 30), None);
+        let places = |split: Attribution| {
+            let Attribution {
+                socket,
+                host_receiver,
+                host_sender,
+                network,
+                ..
+            } = split;
+            (socket, host_receiver, host_sender, network)
+        };
+        assert_eq!(places(split), (10, 20, 30, 40));
         assert!(!split.estimated && !split.overclaimed);
-        let split = attribute(25, 10, 20, 30);
-        assert_eq!(
-            (
-                split.socket,
-                split.host_receiver,
-                split.host_sender,
-                split.network
-            ),
-            (10, 15, 0, 0)
-        );
+        let split = attribute(25, drops(10, 20, 30), None);
+        assert_eq!(places(split), (10, 15, 0, 0));
         assert!(split.overclaimed);
-        assert_eq!(attribute(0, 0, 0, 0), Attribution::default());
+        assert_eq!(
+            attribute(0, DropsOfHosts::default(), None),
+            Attribution::default()
+        );
     }
 
     #[test]
     fn multiplies_buffers_and_says_so() {
-        let split = attribute_buffers(100, 3, 0, 0, 16.4);
+        let of = |count, packets_each| DropsOfHosts {
+            socket: buffers(count, packets_each),
+            ..DropsOfHosts::default()
+        };
+        let split = attribute(100, of(3, 16.4), None);
         assert_eq!((split.socket, split.network, split.estimated), (49, 51, true));
-        assert_eq!(
-            attribute_buffers(7, u64::MAX, u64::MAX, u64::MAX, f64::NAN).socket,
-            7
-        );
-        assert_eq!(
-            attribute_buffers(7, u64::MAX, u64::MAX, u64::MAX, f64::INFINITY).socket,
-            7
-        );
+        let most = DropsOfHosts {
+            trains: buffers(u64::MAX, f64::INFINITY),
+            ..drops(u64::MAX, u64::MAX, u64::MAX)
+        };
+        assert_eq!(attribute(7, most, None).socket, 7);
+        assert_eq!(attribute(7, of(u64::MAX, f64::NAN), Some(0)).socket, 7);
+        assert_eq!(attribute(7, of(u64::MAX, f64::INFINITY), None).socket, 7);
+    }
+
+    #[test]
+    fn packets_that_were_lost_alone_were_in_no_buffer_of_several() {
+        // Three buffers of 4 and one train of 10 were dropped; 30 packets were lost alone.
+        let found = DropsOfHosts {
+            socket: buffers(3, 5.0),
+            trains: buffers(1, 12.0),
+            ..DropsOfHosts::default()
+        };
+        let split = attribute(52, found, Some(22));
+        assert_eq!((split.socket, split.host_sender, split.network), (15, 7, 30));
+        assert!(!split.overclaimed);
+        // Each buffer was one packet at least, also where some held no more.
+        assert_eq!(attribute(52, found, Some(0)).socket, 3);
     }
 }

@@ -40,7 +40,7 @@ mod sequence;
 mod silence;
 mod trend;
 
-pub use attribution::{Attribution, attribute, attribute_buffers};
+pub use attribution::{Attribution, DroppedBuffers, DropsOfHosts, attribute};
 pub use bootstrap::{MedianDifference, median_difference};
 pub use change::{Change, change};
 pub use coincidence::{BLOCK, Coincidence, coincidence};

@@ -1,6 +1,7 @@
 //! Packets that a host dropped, not the network.
 
 use weir_results::Direction;
+use weir_stats::{DroppedBuffers, DropsOfHosts, attribute};
 use weir_units::{format_count, format_percent};
 
 use crate::analysis::{Step, Steps};
@@ -61,12 +62,13 @@ fn dropped(step: &Step) -> Option<Dropped> {
             let before = receiving.counts.receive_drops()
                 + receiving.counts.receive_throttled()
                 + receiving.counts.udp_in_errors;
-            let split = weir_stats::attribute(
-                test.lost,
-                socket,
-                before,
-                sending.counts.send_drops() + sending.counts.send_throttled() + test.sender.refused,
-            );
+            let drops = DropsOfHosts {
+                socket: DroppedBuffers::single(socket),
+                receiving: before,
+                sending: sending.counts.send_drops() + sending.counts.send_throttled() + test.sender.refused,
+                ..DropsOfHosts::default()
+            };
+            let split = attribute(test.lost, drops, None);
             Dropped {
                 socket: split.socket,
                 receiving: split.host_receiver,

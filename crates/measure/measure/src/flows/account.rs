@@ -99,6 +99,7 @@ pub struct StreamAccount {
     events_merged: u64,
     bursts: u64,
     burst_lengths: BTreeMap<u64, u64>,
+    lost_in_runs: u64,
 }
 
 impl StreamAccount {
@@ -154,6 +155,7 @@ impl StreamAccount {
             events_merged: 0,
             bursts: 0,
             burst_lengths: BTreeMap::new(),
+            lost_in_runs: 0,
             plan,
         }
     }
@@ -364,6 +366,7 @@ impl StreamAccount {
             bursts: self.bursts,
             longest_burst: self.burst_lengths.keys().next_back().copied().unwrap_or(0),
             burst_lengths: self.burst_lengths.clone(),
+            lost_in_runs: Some(self.lost_in_runs),
             windows_by_flows_losing: by_losing
                 .filter(|(flows, windows)| *flows > 0 && **windows > 0)
                 .map(|(flows, windows)| (flows as u32, *windows))
@@ -407,6 +410,7 @@ impl StreamAccount {
         for run in runs.0 {
             let lane = &mut self.lanes[index];
             lane.longest_this_second = lane.longest_this_second.max(run.length);
+            self.lost_in_runs += if run.length > 1 { run.length } else { 0 };
             let totals = lane.account.totals();
             let burst = FlowBurst {
                 unix_ns: run.noticed_ns.wrapping_add(self.unix_minus_monotonic),

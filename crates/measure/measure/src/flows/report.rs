@@ -84,6 +84,9 @@ pub struct ReceiverReport {
     pub longest_burst: u64,
     /// How many runs of each length.
     pub burst_lengths: BTreeMap<u64, u64>,
+    /// Lost packets next to another lost one of their flow. Reports of a Weir that did not count them have none.
+    #[serde(default)]
+    pub lost_in_runs: Option<u64>,
     /// Windows of 100 ms with loss, by the number of flows that lost in them: time-correlated loss.
     pub windows_by_flows_losing: BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.

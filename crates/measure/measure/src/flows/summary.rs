@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use weir_record::{Direction, HostSecond, Record, Side};
-use weir_stats::{Attribution, Quantiles, attribute_buffers, loss_interval};
+use weir_stats::{Attribution, DroppedBuffers, DropsOfHosts, Quantiles, attribute, loss_interval};
 use weir_units::Rate;
 use weir_wire::Spread;
 
@@ -235,21 +235,23 @@ impl BothEnds {
         let socket_drops: u64 = receiver.flows.iter().map(|flow| flow.counts.socket_drops).sum();
         let socket_drops = socket_drops.saturating_sub(at_receiver.damaged);
         let counts = sender.counts;
-        // A train that the host drops is many packets, but one in the host's count.
-        let train = if sender.segmented {
-            counts.sent.div_ceil(counts.sends.max(1)).max(1)
-        } else {
-            1
-        };
-        let mut attribution = attribute_buffers(
-            receiver.lost - receiver.late.min(receiver.lost),
-            socket_drops,
-            at_receiver.receive,
-            at_sender.send * train + at_sender.send_throttled + counts.refused,
+        let trains = if sender.segmented { at_sender.send } else { 0 };
+        let drops = DropsOfHosts {
             // A full buffer refuses whole trains, so the mean is rounded up.
-            receiver.packets_per_buffer.ceil(),
-        );
-        attribution.estimated |= train > 1 && at_sender.send > 0;
+            socket: DroppedBuffers {
+                count: socket_drops,
+                packets_each: receiver.packets_per_buffer.ceil(),
+            },
+            receiving: at_receiver.receive,
+            // A train that the host drops is many packets, but one in the host's count.
+            trains: DroppedBuffers {
+                count: trains,
+                packets_each: counts.sent as f64 / counts.sends.max(1) as f64,
+            },
+            sending: at_sender.send - trains + at_sender.send_throttled + counts.refused,
+        };
+        let lost = receiver.lost - receiver.late.min(receiver.lost);
+        let attribution = attribute(lost, drops, receiver.lost_in_runs);
         DirectionSummary {
             direction,
             asked: self.plan.rate(),

@@ -249,11 +249,13 @@ fn compare(case: &Case, stream: &Stream) {
     );
     assert_eq!(report.owd.count, report.received, "{name}");
 
+    let mut in_runs = 0;
     for (index, flow) in report.flows.iter().enumerate() {
         let of_flow = stream.arrivals.iter().filter(|it| usize::from(it.flow) == index);
         let numbers: Vec<(u64, u64)> = of_flow.map(|it| (it.at_ns, it.in_flow)).collect();
         let expected = Expected::of(&numbers, stream.sent_per_flow[index], case.depth);
         let runs = expected.runs();
+        in_runs += runs.values().filter(|length| **length > 1).sum::<u64>();
         assert_eq!(flow.port, 6000 + index as u16, "{name}");
         assert_eq!(flow.sent, stream.sent_per_flow[index], "{name}, flow {index}");
         assert_eq!(
@@ -284,6 +286,7 @@ fn compare(case: &Case, stream: &Stream) {
         );
     }
 
+    assert_eq!(report.lost_in_runs, Some(in_runs), "{name}");
     rows_tell_the_same(&name, case, &report, &records, &runs);
 }
 
