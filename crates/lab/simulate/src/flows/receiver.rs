@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use weir_link::Departure;
-use weir_measure::flows::{ReceiverReport, SenderReport, StreamAccount, StreamAccountPlan};
+use weir_measure::flows::{ReadTime, ReceiverReport, SenderReport, StreamAccount, StreamAccountPlan};
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, UnixNanos};
 
 use crate::datagram::{Datagram, OVERHEAD};
@@ -55,6 +55,7 @@ pub(super) struct Receiving {
     thread: Thread,
     app_ns: Option<u64>,
     free_ns: u64,
+    read: ReadTime,
     start_ns: u64,
     /// Packets overtaken in the card's queues, with their arrival times.
     overtaken: VecDeque<(u64, Departure<Datagram>)>,
@@ -80,6 +81,7 @@ impl Receiving {
             thread: host.thread(now),
             app_ns: None,
             free_ns: 0,
+            read: ReadTime::new(now),
             start_ns: now,
             overtaken: VecDeque::new(),
             buffers: 0,
@@ -93,9 +95,9 @@ impl Receiving {
 
     pub fn next_wake(&self) -> u64 {
         let overtaken = self.overtaken.front().map_or(u64::MAX, |(at, _)| *at);
-        self.account
-            .next_wake()
-            .min(self.app_ns.unwrap_or(u64::MAX))
+        // An application that does not get to its sockets does not get to anything else.
+        self.app_ns
+            .unwrap_or_else(|| self.account.next_wake())
             .min(overtaken)
     }
 
@@ -175,10 +177,15 @@ impl Receiving {
         }
         if self.app_ns.is_some_and(|at| at <= now) {
             self.read(now, host);
+        } else if self.app_ns.is_none() {
+            self.read.passed(now, true);
         }
-        if now >= self.account.next_wake() {
+        let until = self.read.ns();
+        if until >= self.account.next_wake() {
             let sockets = &self.sockets;
-            let second = self.account.wake(now, host.clock.unix(now), || drops_at(sockets));
+            let second = self
+                .account
+                .wake(until, host.clock.unix(until), || drops_at(sockets));
             if second.is_some() {
                 self.hand_on(now, rows);
             }
@@ -187,7 +194,7 @@ impl Receiving {
 
     /// One pass of the application over the sockets that are ready.
     fn read(&mut self, now: u64, host: &Host) {
-        let mut cost = 0;
+        let (mut cost, until) = (0, self.read.ns());
         for _ in 0..self.ready.len() {
             let Some(index) = self.ready.pop_front() else {
                 break;
@@ -208,12 +215,13 @@ impl Receiving {
                 self.packets += 1;
                 cost += host.model.packet_cost(waiting.payload);
                 self.account
-                    .on_packet(now, waiting.kernel_ns, &waiting.packet, waiting.payload);
+                    .on_packet(until, waiting.kernel_ns, &waiting.packet, waiting.payload);
             }
             if !socket.waiting.is_empty() {
                 self.ready.push_back(index);
             }
         }
+        self.read.passed(now, self.ready.is_empty());
         self.cpu_ns += cost;
         self.free_ns = now + cost;
         self.app_ns = (!self.ready.is_empty()).then(|| self.thread.running(self.free_ns));

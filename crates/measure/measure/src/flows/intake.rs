@@ -91,7 +91,7 @@ impl<'s> Intake<'s> {
                     Some(packet) => packet.enter(account),
                     None => account.reject(),
                 })?;
-                let until_ns = clock::monotonic_ns();
+                let until_ns = reader.until_ns();
                 Ok(Taken { any, until_ns })
             }
             Intake::Threads {
@@ -166,7 +166,7 @@ fn read_for(mut reader: SocketReader<'_>, thread: u16, out: &SyncSender<FromRead
         }
         let has_failed = read.is_err();
         let message = read.map(|_| {
-            batch.until_ns = now;
+            batch.until_ns = reader.until_ns();
             let total = Totals {
                 buffers: reader.buffers,
                 packets: reader.packets,

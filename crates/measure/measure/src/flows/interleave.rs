@@ -11,7 +11,7 @@ use super::account::StreamAccount;
 /// A packet of a test as it was read. Times are monotonic nanoseconds, but for that named `unix`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
-    /// When it was read.
+    /// Before this time, all that arrived had been read when this was.
     pub at_ns: u64,
     /// The best timestamp of its arrival.
     pub unix_ns: u64,

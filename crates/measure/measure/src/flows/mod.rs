@@ -2,8 +2,8 @@
 //! each packet.
 //!
 //! `schedule`, `packing`, `burst_places` and `stream_sender` (what is sent when), `account` (what became of it) and `summary` (both ends'
-//! accounts joined) are pure; so are `lockstep`, `sender_account` and `interleave`, by which several threads at an end do what one
-//! would. `sender`, and `receiver` with `reader` and `intake`, hold the sockets; `client` runs a test from this end.
+//! accounts joined) are pure; so are `read_time`, and `lockstep`, `sender_account` and `interleave`, by which several threads at
+//! an end do what one would. `sender`, and `receiver` with `reader` and `intake`, hold the sockets; `client` runs a test from this end.
 
 mod account;
 mod burst_places;
@@ -14,6 +14,7 @@ mod interleave;
 mod load;
 mod lockstep;
 mod packing;
+mod read_time;
 mod reader;
 mod receiver;
 mod report;
@@ -32,6 +33,7 @@ pub use client::run;
 pub(crate) use client::{SenderThread, join, spawn_sender};
 pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};
 pub use packing::{Pacing, StreamPacker, StreamPacket};
+pub use read_time::ReadTime;
 pub(crate) use receiver::{Receiver, ReceiverPlan};
 pub use report::{FlowReport, ReceiverReport, SenderReport};
 pub use request::{

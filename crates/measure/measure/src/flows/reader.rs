@@ -8,6 +8,7 @@ use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
 use weir_wire::{FlowData, SessionId, UdpKey};
 
 use super::interleave::Arrived;
+use super::read_time::ReadTime;
 use crate::MeasureError;
 
 /// Buffers taken by one system call.
@@ -30,6 +31,7 @@ pub(super) struct SocketReader<'s> {
     sockets: &'s [UdpSocket],
     waiter: Waiter,
     batch: ReceiveBatch,
+    time: ReadTime,
     /// Buffers and datagrams read.
     pub buffers: u64,
     pub packets: u64,
@@ -48,14 +50,16 @@ impl<'s> SocketReader<'s> {
             sockets,
             waiter,
             batch: ReceiveBatch::new(BATCH),
+            time: ReadTime::new(clock::monotonic_ns()),
             buffers: 0,
             packets: 0,
         })
     }
 
-    /// Waits a millisecond at most, and takes what all ready sockets have: packets, and none for a datagram that is not of the
-    /// test. Returns whether there was anything.
+    /// Waits a millisecond at most, and takes what all ready sockets have, to some packets each: packets, and none for a datagram
+    /// that is not of the test. Returns whether there was anything.
     pub(super) fn read(&mut self, mut take: impl FnMut(Option<Arrived>)) -> Result<bool, MeasureError> {
+        let began_ns = clock::monotonic_ns();
         let count = self
             .waiter
             .wait(1)
@@ -67,24 +71,33 @@ impl<'s> SocketReader<'s> {
             }
             indices
         };
+        let mut is_drained = count < READY;
         for index in ready.into_iter().take(count) {
-            self.read_socket(index, &mut take)?;
+            is_drained &= self.read_socket(index, &mut take)? < BATCH;
         }
+        self.time.passed(began_ns, is_drained);
         Ok(count > 0)
     }
 
+    /// All packets that arrived before this time have been taken, monotonic nanoseconds.
+    pub(super) fn until_ns(&self) -> u64 {
+        self.time.ns()
+    }
+
+    /// Takes a batch of a socket; returns how many buffers that was.
     fn read_socket(
         &mut self,
         index: usize,
         take: &mut impl FnMut(Option<Arrived>),
-    ) -> Result<(), MeasureError> {
+    ) -> Result<usize, MeasureError> {
         let socket = &self.sockets[index];
         let filled = self
             .batch
             .receive(socket)
             .map_err(|error| NetError::io("receive on", socket.local(), error))?;
         self.buffers += filled as u64;
-        let at_ns = clock::monotonic_ns();
+        // What arrives on one socket while another is read is no later than what that one holds.
+        let at_ns = self.time.ns();
         let unix_ns = clock::unix_ns();
         let Wanted {
             session,
@@ -105,6 +118,6 @@ impl<'s> SocketReader<'s> {
                 ttl: datagram.ancillary.ttl,
             }));
         }
-        Ok(())
+        Ok(filled)
     }
 }
