@@ -2,6 +2,7 @@
 //! whatever the run's length; it must not know what the numbers mean.
 
 mod flow_rows;
+mod late;
 mod plausible;
 mod rtt_rows;
 

@@ -1,9 +1,11 @@
 //! What a survey finds out by further tests: the rate at which loss begins, and which ports decide on a route.
 
-use weir_diagnose::{Diagnosis, Finding, FindingName, Verdict, diagnose, load};
+use weir_diagnose::measured::FlowTest;
+use weir_diagnose::{Diagnosis, Finding, FindingName, Measured, Verdict, diagnose, load};
 use weir_link::{FlowRateCap, LinkSpec, LossSpec, QueueSpec, RateSpec, RouteChoice, RouteSpec};
 use weir_measure::VideoFormat;
 use weir_measure::survey::{LossOnset, SurveyPlan, SurveySummary};
+use weir_results::Direction;
 use weir_simulate::{HostModel, Path};
 use weir_units::{FrameRate, Rate};
 
@@ -14,9 +16,13 @@ const SECOND: u64 = 1_000_000_000;
 const HEADERS: f64 = 28.0;
 
 pub(crate) fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis) {
+    let (summary, measured) = surveyed_from(&HostModel::default(), link, rate);
+    (summary, diagnose(&measured))
+}
+
+fn surveyed_from(near: &HostModel, link: &LinkSpec, rate: u64) -> (SurveySummary, Measured) {
     let mut bench = bench();
-    let host = HostModel::default();
-    let mut path = Path::new(link, &host, &host, "far", 7).expect("a path");
+    let mut path = Path::new(link, near, &HostModel::default(), "far", 7).expect("a path");
     let plan = SurveyPlan {
         format: VideoFormat::of_rate(Rate(rate), FrameRate::NTSC_60),
         step_ns: 3 * SECOND,
@@ -27,7 +33,7 @@ pub(crate) fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis)
         .survey(&plan, &mut bench.store, &mut |_| {})
         .expect("a survey");
     let measured = load(&bench.store, made.run).expect("measured");
-    (made.summary, diagnose(&measured))
+    (made.summary, measured)
 }
 
 pub(crate) fn the(diagnosis: &Diagnosis, name: FindingName) -> &Finding {
@@ -174,4 +180,39 @@ fn the_ports_that_decide_on_a_route_are_told_apart() {
             (source, destination)
         );
     }
+}
+
+#[test]
+fn what_leaves_late_is_not_lost() {
+    let near = HostModel {
+        stalls_per_second: 15.0,
+        stall_mean_ns: 6e7,
+        ..HostModel::default()
+    };
+    let mut link = link(vec![route()]);
+    link.forward.routes[0].loss.push(LossSpec::Bernoulli(0.0001));
+    let (_, measured) = surveyed_from(&near, &link, 500_000_000);
+    // A stall between the trains of two flows is longer than a receiver waits.
+    let sent = |test: &&FlowTest| test.direction == Direction::Forward;
+    let late: u64 = measured
+        .flow_tests
+        .iter()
+        .filter(sent)
+        .map(|test| test.late)
+        .sum();
+    assert!(late > 20, "{late}");
+    let tests = measured
+        .flow_tests
+        .iter()
+        .filter(sent)
+        .filter(|test| test.late > 0);
+    for test in tests {
+        let (loss, bursts) = (test.lost as f64 / test.sent as f64, &test.stream_bursts);
+        assert!(loss < 0.0003, "{} of {}", test.lost, test.sent);
+        assert_eq!(bursts.iter().map(|burst| burst.length).sum::<u64>(), test.lost);
+    }
+    let diagnosis = diagnose(&measured);
+    let process = the(&diagnosis, FindingName::LossProcess);
+    assert!(process.sentence.contains("one by one"), "{process:#?}");
+    assert!(diagnosis.explained.iter().all(|said| said.unexplained < 0.05));
 }

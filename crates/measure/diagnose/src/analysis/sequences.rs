@@ -28,13 +28,7 @@ pub(crate) struct ClassLosses {
 /// Losses of each class of flows, in the classes' own sequences. None where the store does not hold every burst.
 pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLosses>> {
     let test = step.test;
-    let lost_by_flows: u64 = test.flows.iter().map(|flow| flow.counts.lost).sum();
-    // What is missing in the stream and in no flow came too late: the network lost none of it.
-    let late = test.lost.saturating_sub(lost_by_flows) > test.lost / 10;
-    if late
-        || !test.bursts_complete
-        || test.stream_bursts.iter().map(|burst| burst.length).sum::<u64>() > MOST_LOST
-    {
+    if !test.bursts_complete || test.stream_bursts.iter().map(|burst| burst.length).sum::<u64>() > MOST_LOST {
         return None;
     }
     let mut spread = Spread::new(test.plan.spread, test.flows.len() as u16, test.plan.seed);

@@ -221,7 +221,7 @@ fn query(sides: &Sides) -> String {
     let runs: Vec<RunId> = tests().map(|test| test.run).collect();
     if let Some(test) = tests().next() {
         return format!(
-            "SELECT run_id, sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {} GROUP BY run_id ORDER BY run_id",
+            "SELECT run_id, sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE {} GROUP BY run_id ORDER BY run_id",
             rows_of_runs(&runs, test.direction)
         );
     }

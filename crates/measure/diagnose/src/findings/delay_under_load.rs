@@ -93,7 +93,7 @@ fn of_media(step: &Step, idle_ns: f64) -> Loaded {
         count: (
             Evidence::of("packets received", test.received),
             format!(
-                "SELECT sum(received) AS \"packets received\" FROM stream_seconds\nWHERE {}",
+                "SELECT sum(received) AS \"packets received\" FROM flow_seconds\nWHERE {}",
                 rows_of(test.run, test.direction)
             ),
         ),

@@ -201,7 +201,7 @@ fn describe(sweep: &Sweep, growth: Growth) -> Finding {
             Evidence::of("loss with the most flows", loss(most)),
         ],
         query: format!(
-            "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE \
+            "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE \
              {} GROUP BY run_id ORDER BY run_id",
             rows_of_runs(&runs, direction)
         ),

@@ -4,7 +4,7 @@
 use weir_results::{Direction, RunId};
 use weir_units::{count_of, format_count, format_rate};
 
-use crate::analysis::limits::{Limit, LimitKind};
+use crate::analysis::limit::{Limit, LimitKind};
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::findings::window_growth::{self, Rate};
@@ -275,7 +275,7 @@ fn query(limit: &Limit, steps: &Steps) -> String {
         .map(|index| steps.steps[*index].test.run)
         .collect();
     format!(
-        "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {} \
+        "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE {} \
          GROUP BY run_id ORDER BY run_id",
         rows_of_runs(&runs, steps.direction)
     )

@@ -154,7 +154,7 @@ fn evidence(process: &LossProcess) -> Vec<Evidence> {
 fn query(process: &LossProcess, direction: weir_results::Direction) -> String {
     let runs: Vec<RunId> = process.steps.iter().map(|step| step.test.run).collect();
     format!(
-        "SELECT run_id, sum(lost) AS \"packets lost\", sum(received) AS \"packets received\" FROM stream_seconds\nWHERE {} \
+        "SELECT run_id, sum(lost) AS \"packets lost\", sum(received) AS \"packets received\" FROM flow_seconds\nWHERE {} \
          GROUP BY run_id ORDER BY run_id",
         rows_of_runs(&runs, direction)
     )

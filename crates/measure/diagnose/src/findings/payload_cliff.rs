@@ -162,7 +162,7 @@ pub(crate) fn find(cliff: &Cliff, measured: &Measured) -> Finding {
             ),
         ],
         query: format!(
-            "SELECT run_id, sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {} GROUP BY run_id ORDER BY run_id",
+            "SELECT run_id, sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE {} GROUP BY run_id ORDER BY run_id",
             rows_of_runs(&runs, direction)
         ),
         confidence: Confidence::by_test(cliff.test, cliff.p_value),

@@ -90,7 +90,7 @@ fn describe(both: &Both) -> Finding {
             Evidence::of("run of TCP", both.run.0),
         ],
         query: format!(
-            "SELECT sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {}",
+            "SELECT sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE {}",
             rows_of(test.run, direction)
         ),
         confidence: Confidence::by_count(

@@ -7,6 +7,7 @@ use weir_results::{
     Direction, FlowBurst, FlowSecond, HostSecond, Record, Run, SenderSecond, Side, Store, StreamSecond, Table,
 };
 
+use super::late;
 use super::plausible::{self, Expected};
 use crate::DiagnoseError;
 use crate::measured::{Flow, FlowSlot, FlowTest, SlotDelay};
@@ -247,6 +248,7 @@ impl FlowAccumulator {
             apply(&mut test, summary);
             plausible::totals(&test)?;
         }
+        late::leave_out(&mut test);
         if test.plan.length == LENGTH_FROM_PATH_MTU {
             // Bursts are as long as this makes them.
             test.plan.length = test.payload;
