@@ -121,16 +121,17 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
     let of = move |(index, step): (usize, &'s Step<'a>)| {
         // What a limit of other tests explains, too, is the limit's.
         let drop = step.drop.filter(|_| is_own || !steps.is_limited(index));
-        (step, causes(step, drop, steps.expected.get(&index)))
+        let expected = steps.expected.get(&index);
+        (step, causes(step, drop, expected, steps.is_limited(index)))
     };
     (0..).zip(&steps.steps).map(of)
 }
 
 /// What took the lost packets of a test: hosts, dark times and a drop of the rate are counted; the rest goes to what the inference expects, as
-/// far as it is expected.
-fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
+/// far as it is expected. What a limit takes of a test that met it is less sure than the rest: it varies with bursts.
+fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>, is_limited: bool) -> Causes {
     let lost = step.test.lost as f64;
-    let dark = step.outages.iter().flat_map(|outage| &outage.parts);
+    let dark = step.outages_of_network().flat_map(|outage| &outage.parts);
     // A host that stands still makes flows dark, and counts what it dropped.
     let host = step.host_share() * lost;
     let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost - host);
@@ -150,14 +151,21 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> C
     let all = expected.all() * sent;
     let most = all + WITHIN * expected.deviation * sent;
     let unexplained = if rest > most { rest - all } else { 0.0 };
-    let part = |share: f64| (rest - unexplained) * share / expected.all().max(f64::MIN_POSITIVE);
+    let explained = rest - unexplained;
+    let beside = (expected.long + expected.everywhere) * sent;
+    let scale = if is_limited {
+        (explained / beside.max(f64::MIN_POSITIVE)).min(1.0)
+    } else {
+        explained / all.max(f64::MIN_POSITIVE)
+    };
+    let (long, everywhere) = (scale * expected.long * sent, scale * expected.everywhere * sent);
     Causes {
         host,
         dark,
         drop,
-        limit: part(expected.limit),
-        long: part(expected.long),
-        everywhere: part(expected.everywhere),
+        limit: (explained - long - everywhere).max(0.0),
+        long,
+        everywhere,
         unexplained,
     }
 }
@@ -210,7 +218,7 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
             Evidence::of("packets lost", test.lost),
         ],
         query: format!(
-            "SELECT sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {}",
+            "SELECT sum(lost) AS \"packets lost\" FROM flow_seconds\nWHERE {}",
             rows_of(test.run, test.direction)
         ),
         confidence: Confidence::by_count(

@@ -1,7 +1,9 @@
 //! What a diagnosis reports of loss that another cause hides: tests at lower rates, and those of lengths that pass, show it.
 
 use weir_diagnose::{Diagnosis, Finding, FindingName};
-use weir_link::{LinkSpec, LongPacketLoss, LossSpec, PacketRateCap, QueueSpec, RateSpec, RouteSpec};
+use weir_link::{
+    FlowRateCap, LinkSpec, LongPacketLoss, LossSpec, PacketRateCap, QueueSpec, RateSpec, RouteSpec,
+};
 
 use crate::paths::{link, route};
 use crate::surveys::{surveyed, the};
@@ -107,4 +109,36 @@ fn loss_below_a_full_path_is_not_its_queue_s() {
     let process = the(&diagnosis, FindingName::LossProcess);
     let loss = number(process, "loss");
     assert!((loss / 0.006 - 1.0).abs() < 0.2, "{process:#?}");
+}
+
+#[test]
+fn what_one_flow_alone_loses_between_bursts_is_a_cap_s_on_each_flow() {
+    let bursty = RouteSpec {
+        loss: vec![LossSpec::gilbert(0.0004, 0.04)],
+        ..route()
+    };
+    let mut link = link(vec![bursty]);
+    link.forward.flow_rate = Some(FlowRateCap {
+        rate: 450_000_000,
+        burst: 2_000_000,
+    });
+    let (_, diagnosis) = surveyed(&link, 500_000_000);
+    let cap = the(&diagnosis, FindingName::FlowRateCap);
+    let held = cap.evidence[0].value.as_f64().expect("a rate");
+    assert!((held / 450e6 - 1.0).abs() < 0.05, "{cap:#?}");
+    the(&diagnosis, FindingName::LossProcess);
+    assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
+}
+
+#[test]
+fn long_packets_lose_singly_beside_bursts() {
+    let bursty = RouteSpec {
+        loss: vec![LossSpec::gilbert(0.0001, 0.05)],
+        ..route()
+    };
+    let mut link = link(vec![bursty]);
+    long_packets_lose(&mut link, 4352, 0.008);
+    let (_, diagnosis) = surveyed(&link, 500_000_000);
+    let cliff = the(&diagnosis, FindingName::PayloadCliff);
+    assert!(cliff.sentence.contains("those of 3900 and less"), "{cliff:#?}");
 }

@@ -8,7 +8,9 @@ use weir_measure::survey::LossOnset;
 use weir_stats::median;
 
 use super::Step;
-use super::limits::{self, Limit, LimitKind, Load, Looked, Steadiness};
+use super::limit::{Limit, LimitKind};
+use super::limits::{self, Looked, Steadiness};
+use super::load::Load;
 use super::pattern::is_every_length_alike;
 use super::single_losses::{self, Said};
 use super::spread::{Spread, spreads};
@@ -125,7 +127,7 @@ pub(super) fn infer(
     let load = |(index, step): (usize, &&Step)| Load::of(index, step, header_bytes);
     let loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
     let spreads = spreads(&all, &loads);
-    let full = loads.iter().filter(|load| load.index() < steps.len()).count();
+    let full = loads.iter().filter(|load| load.index < steps.len()).count();
     let looked = Looked {
         steps,
         slower: &loads[full..],
@@ -153,26 +155,19 @@ pub(super) fn infer(
         let mut load = (*load).clone();
         load.beside = best.causes.loss_of(&load);
         let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
-        let is_below = load.index() < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
+        let is_below = load.index < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
         is_below && !load.mostly_dark && (load.loss - predicted).abs() < FAR * deviation
     };
     let predicted_ones = loads.iter().zip(&spreads).filter(is_predicted);
-    let telling: Vec<&Load> = predicted_ones.map(|(load, _)| load).collect();
-    let causes = best.causes.refined(&telling, limit, best.singly);
-    let expected = |(load, spread): (&Load, &Spread)| {
-        let mut load = load.clone();
-        load.beside = causes.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
-        let everywhere = causes.everywhere_with(load.flows);
-        let expected = Expected {
-            limit: predicted - load.beside,
-            long: load.beside - everywhere,
-            everywhere,
-            deviation,
-            of_routes: spread.routes,
-        };
-        (load.index(), expected)
-    };
+    // The start of a test is like the rest of it where nothing is limited.
+    let telling = predicted_ones.map(|(load, _)| match limit {
+        Some(_) => load.clone(),
+        None => load.with_start(),
+    });
+    let causes = best
+        .causes
+        .refined(&telling.collect::<Vec<_>>(), limit, best.singly);
+    let expected = |(load, spread): (&Load, &Spread)| (load.index, causes.expected(load, limit, spread));
     Joint {
         everywhere: causes.everywhere,
         growth: (causes.growth > 0.0).then(|| Growth {
@@ -208,7 +203,11 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
             let each = loads.iter().zip(spreads).enumerate();
             each.map(|(at, (load, spread))| {
                 let of = if at < full { misfit } else { misfit_of_slower };
-                of(load, limit.as_ref(), spread, uneven)
+                let against = of(load, limit.as_ref(), spread, uneven);
+                match limit {
+                    None => against.min(causes.against_none(load, spread)),
+                    Some(_) => against,
+                }
             })
             .sum()
         };
@@ -359,7 +358,8 @@ impl Causes {
         let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
         // Whatever else a test meets, its long packets are lost all the same.
         let bound = |(load, spread): (&Load, &Spread)| {
-            let chance = WITHIN * spread.variance(load, load.loss).sqrt();
+            let host = HOST * load.by_host;
+            let chance = WITHIN * (spread.variance(load, load.loss) + host * host).sqrt();
             LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64 + chance
         };
         let most = longer().map(bound).fold(1.0, f64::min);
@@ -382,37 +382,67 @@ impl Causes {
         (self.everywhere + self.growth * (flows - 1.0)).min(MOST)
     }
 
+    fn long_of(&self, load: &Load) -> f64 {
+        let long = self.long.filter(|(longest, _)| load.payload > *longest);
+        long.map_or(0.0, |(_, loss)| loss)
+    }
+
     fn loss_of(&self, load: &Load) -> f64 {
-        let long = self
-            .long
-            .filter(|(longest, _)| load.payload > *longest)
-            .map_or(0.0, |(_, loss)| loss);
-        1.0 - (1.0 - self.everywhere_with(load.flows)) * (1.0 - long)
+        1.0 - (1.0 - self.everywhere_with(load.flows)) * (1.0 - self.long_of(load))
+    }
+
+    /// What it says against them that a test lost nothing, nats: that it met none of few bursts is no more unlikely than that.
+    fn against_none(&self, load: &Load, spread: &Spread) -> f64 {
+        if load.counted.events > 0 {
+            return f64::MAX;
+        }
+        let bursts = self.everywhere_with(load.flows) / spread.bursts.max(1.0);
+        (bursts + self.long_of(load)) * load.counted.trials as f64
+    }
+
+    /// What the network is expected to lose of a test. Each cause takes of what those before it on the path let through, in the
+    /// order of a link: a length, caps, losses of routes, and their queues.
+    fn expected(&self, load: &Load, limit: Option<&Limit>, spread: &Spread) -> Expected {
+        let mut load = load.clone();
+        load.beside = self.loss_of(&load);
+        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
+        let long = self.long_of(&load);
+        let taken = 1.0 - (1.0 - predicted) / (1.0 - load.beside).max(1e-9);
+        let is_cap = limit.is_some_and(|limit| limit.kind != LimitKind::Path);
+        let before = if is_cap { taken } else { 0.0 };
+        let everywhere = (1.0 - long) * (1.0 - before) * self.everywhere_with(load.flows);
+        Expected {
+            limit: predicted - long - everywhere,
+            long,
+            everywhere,
+            deviation,
+            of_routes: spread.routes,
+        }
     }
 
     /// The same causes, with the losses of all tests that meet no limit in place of single ones.
-    fn refined(self, loads: &[&Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
+    fn refined(self, loads: &[Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
         let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
-        let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index()));
+        let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index));
         let (short, long): (Vec<&Load>, Vec<&Load>) = loads
             .iter()
-            .copied()
             .filter(is_free)
             .partition(|load| load.payload <= longest);
         let sent = |load: &&Load| load.counted.trials as f64;
-        if let Some(said) = singly.filter(|said| said.packets_per_event >= CLUMPED) {
+        let singly = singly.filter(|said| said.packets_per_event >= CLUMPED);
+        if let Some(share) = singly.and_then(|said| said.share) {
             // All tests together say more of bursts than those of short packets alone.
             let lost = |load: &&Load| load.counted.events as f64;
             let all = || short.iter().chain(&long);
-            let singly = said.share * long.iter().map(sent).sum::<f64>();
+            let singly = share * long.iter().map(sent).sum::<f64>();
             let everywhere = (all().map(lost).sum::<f64>() - singly) / all().map(sent).sum::<f64>().max(1.0);
             return Causes {
                 everywhere: everywhere.max(0.0),
                 growth: 0.0,
-                long: Some((longest, said.share)),
+                long: Some((longest, share)),
             };
         }
-        let refined = self.fitted(&short);
+        let refined = self.fitted(&short, &long);
         let passed: f64 = long.iter().map(|load| sent(load) * (1.0 - load.loss)).sum();
         let reached: f64 = long
             .iter()
@@ -431,28 +461,22 @@ impl Causes {
         }
     }
 
-    /// With the line over the number of flows that fits these tests best.
-    fn fitted(self, tests: &[&Load]) -> Causes {
-        let sum = |of: &dyn Fn(&Load) -> f64| -> f64 {
-            tests
-                .iter()
-                .map(|load| load.counted.trials as f64 * of(load))
-                .sum()
-        };
-        let all = sum(&|_| 1.0);
-        if all <= 0.0 {
+    /// With the lines over the number of flows that fit tests of short and of long packets best: as steep, and one above the other.
+    fn fitted(self, short: &[&Load], long: &[&Load]) -> Causes {
+        let length = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.long_of(load)).max(1e-9);
+        let of_short = Line::of(short, length);
+        if of_short.packets <= 0.0 {
             return self;
         }
-        let (loss, beyond) = (sum(&|load| load.loss) / all, sum(&|load| load.flows - 1.0) / all);
-        let spread = sum(&|load| (load.flows - 1.0 - beyond).powi(2));
-        if self.growth <= 0.0 || spread <= 0.0 {
-            let everywhere = (loss - self.growth * beyond).max(0.0);
-            return Causes { everywhere, ..self };
-        }
-        let growth = sum(&|load| (load.flows - 1.0 - beyond) * (load.loss - loss)) / spread;
-        let growth = growth.max(0.0);
+        let of_long = Line::of(long, length);
+        let squares = of_short.squares + of_long.squares;
+        let growth = if self.growth > 0.0 && squares > 0.0 {
+            ((of_short.products + of_long.products) / squares).max(0.0)
+        } else {
+            self.growth
+        };
         Causes {
-            everywhere: (loss - growth * beyond).max(0.0),
+            everywhere: (of_short.loss - growth * of_short.beyond).max(0.0),
             growth,
             ..self
         }
@@ -460,6 +484,37 @@ impl Causes {
 
     fn count(&self) -> usize {
         usize::from(self.everywhere > 0.0) + usize::from(self.growth > 0.0) + usize::from(self.long.is_some())
+    }
+}
+
+/// The losses of tests over their numbers of flows beyond the first, each weighted by its packets.
+struct Line {
+    packets: f64,
+    /// Means.
+    beyond: f64,
+    loss: f64,
+    /// Sums of the squares of the flows' deviations from their mean, and of their products with those of the losses.
+    squares: f64,
+    products: f64,
+}
+
+impl Line {
+    fn of(tests: &[&Load], loss: impl Fn(&Load) -> f64) -> Self {
+        let sum = |of: &dyn Fn(&Load) -> f64| -> f64 {
+            let each = tests.iter();
+            each.map(|load| load.counted.trials as f64 * of(load)).sum()
+        };
+        let packets = sum(&|_| 1.0);
+        let mean = |of: &dyn Fn(&Load) -> f64| sum(of) / packets.max(1.0);
+        let (beyond, mean_loss) = (mean(&|load| load.flows - 1.0), mean(&loss));
+        let off = |load: &Load| load.flows - 1.0 - beyond;
+        Line {
+            packets,
+            beyond,
+            loss: mean_loss,
+            squares: sum(&|load| off(load).powi(2)),
+            products: sum(&|load| off(load) * (loss(load) - mean_loss)),
+        }
     }
 }
 

@@ -9,35 +9,24 @@ use weir_measure::survey::LossOnset;
 use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 use weir_units::Rate;
 
+use super::limit::{LOOSELY, Limit, LimitKind};
+use super::load::{EXCEEDED, LEAST_LOSS, Load, NEAR};
 use super::pieces;
 use super::process::design_effect;
 use super::step::Step;
 
-/// Less loss is no sign of a limit.
-pub(super) const LEAST_LOSS: f64 = 0.02;
 /// A test that lost as little may have met a limit that others show.
 const SOME_LOSS: f64 = 0.001;
+/// Another test may have passed more than the limit by its error, and by what a bucket that began full holds: as much as the limit
+/// lets through in this time, seconds.
+const FILLED_S: f64 = 0.05;
 /// Limited tests agree if their quantity differs by at most this share.
 const AGREE: f64 = 0.03;
-/// The same where the other quantities differ by more than twice as much: what a policer lets through varies with the
-/// sender's bursts.
-const LOOSELY: f64 = 0.1;
-/// The same where the other quantities differ by twice and more: a bucket that is smaller than the bursts lets through what is left of each.
+/// The same by [`LOOSELY`] where the other quantities differ by more than twice as much, and by this share where they differ by
+/// twice and more: a bucket that is smaller than the bursts lets through what is left of each.
 const ROUGHLY: f64 = 0.25;
 /// The same where the total differs by [`SWEEP`] times.
 const VARIES: f64 = 1.0;
-/// A test so far below a limit meets it all the same where a burst is more than its bucket.
-const NEAR: f64 = 0.05;
-/// A limit whose largest value is more than this multiple of its smallest counts as two.
-const WIDE: f64 = 2.0;
-/// Below this share of the least that a full path carries it is not full, and below the most, or what tests at lower rates carry, where its
-/// queue never holds this share of what it held when it was.
-const FAR_BELOW: f64 = 0.7;
-const QUIET: f64 = 0.5;
-/// Another test may have passed more than the limit by this share, which is its own error, and by what a bucket that began full
-/// holds: as much as the limit lets through in this time, seconds.
-const EXCEEDED: f64 = 0.01;
-const FILLED_S: f64 = 0.05;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
@@ -49,6 +38,8 @@ const SLOWISH: f64 = 1.6;
 const CLUMPED: f64 = 1.5;
 /// A card that gathers packets for an interrupt delays the middle one by less, nanoseconds.
 const OF_CARDS_NS: f64 = 300_000.0;
+/// A radio link that sends packets in aggregates delays the middle one of a stream by less than this multiple of the jitter of single ones.
+const AGGREGATED: f64 = 5.0;
 /// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
 /// five independent ones is.
 const ALIKE: f64 = 0.25;
@@ -56,100 +47,6 @@ const ALIKE: f64 = 0.25;
 const MOST_STEPS: f64 = 0.6;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
 const SWEEP: usize = 4;
-
-/// What kind of limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LimitKind {
-    /// Each flow is held at a rate.
-    FlowRate,
-    /// Packets per second are held.
-    PacketRate,
-    /// The path is full: packets wait in a queue before some are lost.
-    Path,
-    /// All flows together are held at a rate without a queue.
-    Together,
-}
-
-impl LimitKind {
-    /// What a bit per second of payload is in its quantity, with so many flows and payloads of this length.
-    fn of_payload_bit(self, flows: u16, payload: u32, header_bytes: u32) -> f64 {
-        let packet = f64::from(payload + header_bytes) / f64::from(payload.max(1));
-        match self {
-            LimitKind::FlowRate => packet / f64::from(flows.max(1)),
-            LimitKind::PacketRate => 1.0 / 8.0 / f64::from(payload.max(1)),
-            LimitKind::Path | LimitKind::Together => packet,
-        }
-    }
-}
-
-/// A limit that was met.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Limit {
-    /// What kind.
-    pub kind: LimitKind,
-    /// Bits per second of IP packets, or packets per second.
-    pub value: f64,
-    /// Smallest and largest value of the same in the limited tests.
-    pub range: (f64, f64),
-    /// Indices of the tests that it touched.
-    pub steps: Vec<usize>,
-    /// p-value of losses spread at random, against ones spread as evenly as these.
-    pub steady: f64,
-    /// Most tests in which it was met had a queue.
-    pub queued: bool,
-    /// Delay that 99 % of the packets stayed below in each of them, nanoseconds, the least: of a full path, its queue.
-    pub queue_ns: f64,
-    /// Highest rate without its loss in tests at lower rates, bits per second of payload; 0 where it is not known.
-    pub carried: f64,
-    /// The sweep over the number of flows was wide enough to say that it changes nothing.
-    pub flows_swept: bool,
-    /// Tests at several rates agree with it: loss begins between these.
-    pub between: Option<(f64, f64)>,
-    /// What it lets through of bursts that are longer than those of the tests at several rates, where that is less.
-    pub of_long_bursts: Option<f64>,
-}
-
-impl Limit {
-    /// Whether it did not hold all tests at the same.
-    pub fn varies(&self) -> bool {
-        self.range.1 > (1.0 + LOOSELY) * self.range.0
-    }
-
-    /// Whether its values differ so that it counts as two.
-    pub fn is_wide(&self) -> bool {
-        self.range.1 > WIDE * self.range.0
-    }
-
-    /// What passes it with so many flows and payloads of this length, bits per second of payload; none where no tests at several
-    /// rates agree with it.
-    pub fn carries(&self, flows: u16, payload: u32, header_bytes: u32) -> Option<f64> {
-        let (low, _) = self.between?;
-        Some(low / self.kind.of_payload_bit(flows, payload, header_bytes))
-    }
-
-    /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
-    /// exactly what it holds, but where their bursts are longer than a policer's bucket: then it holds more of shorter ones.
-    pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
-        let Some(onset) = onset else { return self };
-        let each = self.kind.of_payload_bit(onset.flows, onset.length, header_bytes);
-        let (low, high) = (onset.carried.0 as f64 * each, onset.lossy.0 as f64 * each);
-        let is_near = self.range.1 >= low * (1.0 - LOOSELY) && self.range.0 <= high * (1.0 + LOOSELY);
-        let lets_less = low > self.range.1 * (1.0 + LOOSELY) && self.kind != LimitKind::Path;
-        if lets_less {
-            self.of_long_bursts = Some(self.value);
-            self.value = 0.5 * (low + high);
-            self.range = (low, high);
-        }
-        if is_near || lets_less {
-            self.between = Some((low, high));
-        }
-        if is_near && self.kind == LimitKind::PacketRate && self.varies() {
-            // Of longer bursts the bucket lets more or fewer through, by their length.
-            self.value = 0.5 * (low + high);
-        }
-        self
-    }
-}
 
 /// What is looked at for a limit.
 pub(super) struct Looked<'l> {
@@ -160,137 +57,6 @@ pub(super) struct Looked<'l> {
     pub onset: Option<&'l LossOnset>,
     /// Jitter of the path without a load, nanoseconds.
     pub jitter_ns: f64,
-}
-
-/// A test in the quantities that limits are about.
-#[derive(Clone, Debug)]
-pub(super) struct Load {
-    index: usize,
-    pub flows: f64,
-    pub payload: u32,
-    /// Received: bits per second of IP packets, and packets per second.
-    bits: f64,
-    packets: f64,
-    /// Rate that was asked for, bits per second of payload.
-    asked: f64,
-    /// 99 % quantile of the delay that queues added, nanoseconds.
-    queue_ns: f64,
-    /// How long it took.
-    seconds: f64,
-    /// Packets lost in the network, and those sent.
-    pub counted: Counted,
-    /// Share of them that was lost.
-    pub loss: f64,
-    /// The same of those that hosts dropped, which are not among them.
-    pub by_host: f64,
-    /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
-    pub beside: f64,
-    /// A dark time took too much for the rest to say anything of a limit.
-    pub mostly_dark: bool,
-}
-
-impl Load {
-    pub fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
-        let after = weir_stats::total(&step.slots_after_start());
-        let whole = step.loss();
-        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
-        let all = if after.trials > 0 && step.outages.is_empty() {
-            after
-        } else {
-            whole
-        };
-        let by_host = step.host_share() * all.rate();
-        let loss = Counted {
-            events: (all.events as f64 * (1.0 - step.host_share())).round() as u64,
-            ..all
-        };
-        let test = step.test;
-        if test.received == 0 {
-            // A limit lets something through.
-            return None;
-        }
-        // A sender that was late may have offered less.
-        let sent = step.sent_share().filter(|_| step.is_late());
-        let offered = test.asked? as f64 * sent.unwrap_or(1.0).min(1.0);
-        // The last packet of a frame is shorter; where it passes more easily, what came is shorter than what was sent.
-        let frame = f64::from(test.plan.format.bytes_per_frame);
-        let sent_bits = 8.0 * frame / (frame / f64::from(test.payload.max(1))).ceil().max(1.0);
-        let came_bits = 8.0 * test.bytes as f64 / test.received.max(1) as f64;
-        let packets = offered / sent_bits * (1.0 - loss.rate());
-        let dark: u64 = step
-            .outages
-            .iter()
-            .flat_map(|outage| &outage.parts)
-            .map(|part| part.duration_ns)
-            .sum();
-        let mostly_dark = dark as f64 > 0.1 * (step.test.active_ns as f64) * step.flow_count() as f64;
-        Some(Load {
-            index,
-            flows: step.flow_count() as f64,
-            payload: step.test.payload,
-            bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
-            packets,
-            asked: offered,
-            queue_ns: step.queueing.p99_ns,
-            seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
-            counted: loss,
-            loss: loss.rate(),
-            by_host,
-            beside: 0.0,
-            mostly_dark,
-        })
-    }
-
-    /// Which test it is of.
-    pub fn index(&self) -> usize {
-        self.index
-    }
-
-    /// Share of the packets lost of those that others let through.
-    fn excess(&self) -> f64 {
-        1.0 - (1.0 - self.loss) / (1.0 - self.beside).max(1e-9)
-    }
-
-    fn is_limited(&self) -> bool {
-        !self.mostly_dark && self.excess() >= LEAST_LOSS
-    }
-
-    /// Share that this limit takes of what others let through.
-    pub fn taken_by(&self, limit: &Limit) -> f64 {
-        self.taken_at(limit.kind, limit.value)
-    }
-
-    /// Whether it is above this limit, or so little below that a bucket which is smaller than a burst takes some of it.
-    pub fn is_near(&self, limit: &Limit) -> bool {
-        self.taken_at(limit.kind, (1.0 - NEAR) * limit.value) > 0.0
-    }
-
-    /// Whether it is so far below that nothing of it meets the limit: the queue of a full path may be shorter than a burst.
-    pub fn is_far_below(&self, limit: &Limit) -> bool {
-        match limit.kind {
-            LimitKind::Path => {
-                let is_below = |rate: f64| self.taken_at(limit.kind, rate) <= 0.0;
-                let may_be = is_below(limit.range.1) || self.asked <= (1.0 + EXCEEDED) * limit.carried;
-                is_below(FAR_BELOW * limit.range.0) || (may_be && self.queue_ns < QUIET * limit.queue_ns)
-            }
-            _ => !self.is_near(limit),
-        }
-    }
-
-    /// Half the difference that it makes whether the limit is at one end of its range or at the other.
-    pub fn taken_within(&self, limit: &Limit) -> f64 {
-        0.5 * (self.taken_at(limit.kind, limit.range.0) - self.taken_at(limit.kind, limit.range.1))
-    }
-
-    fn taken_at(&self, kind: LimitKind, value: f64) -> f64 {
-        let received = match kind {
-            LimitKind::FlowRate => self.bits / self.flows,
-            LimitKind::PacketRate => self.packets,
-            LimitKind::Path | LimitKind::Together => self.bits,
-        };
-        let offered = received / (1.0 - self.loss) * (1.0 - self.beside);
-        (1.0 - value / offered.max(1e-9)).max(0.0)
-    }
 }
 
 /// Finds the limit that fits the tests of a direction, if one does.
@@ -381,7 +147,7 @@ impl<'l> Loads<'l> {
         // A short queue that overflows takes packets evenly, or several in a row, and seldom one by one at random.
         let at_random = |load: &&&Load| {
             let step = &steps[load.index];
-            step.queueing.median_ns < OF_CARDS_NS && design_effect(step) < CLUMPED
+            step.queueing.median_ns < OF_CARDS_NS.max(AGGREGATED * jitter_ns) && design_effect(step) < CLUMPED
         };
         let is_random = steady >= STEADY && limited.iter().filter(at_random).count() * 2 >= limited.len();
         let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
@@ -421,12 +187,35 @@ impl<'l> Loads<'l> {
         self.steady < STEADY || self.limited().any(eases)
     }
 
+    /// A flow that takes too much is limited all the time, and as much passes over more flows: over all numbers of them that are
+    /// twice as many, and over two at least.
+    fn is_eased_by_flows(&self) -> bool {
+        let is_shared = |load: &Load| {
+            let more = self.all.iter().filter(|other| {
+                other.payload == load.payload
+                    && other.flows >= 2.0 * load.flows
+                    && other.asked >= (1.0 - AGREE) * load.asked
+                    && !other.mostly_dark
+            });
+            let passes = |other: &&Load| LossOnset::is_below(other.excess(), load.excess());
+            more.clone().count() >= 2 && more.clone().all(|other| passes(&other))
+        };
+        let is_limited =
+            |load: &Load| load.throughout >= 0.5 * load.loss && load.by_host < ROUGHLY * load.excess();
+        self.limited().all(|load| is_limited(load) && is_shared(load))
+    }
+
     /// Each flow got the same.
     fn flow_rate(&self) -> Option<Limit> {
         let of: Quantity = |load| load.bits / load.flows;
         let (fewest, most) = spread(self.limited().map(|load| load.bits));
         // No queue that all flows share lets the more through the more of them there are.
         let grows = most >= SWEEP as f64 * fewest;
+        if self.is_eased_by_flows()
+            && let Some(range) = self.holds(of, AGREE)
+        {
+            return Some(self.limit(LimitKind::FlowRate, range, Some(&of)));
+        }
         if (self.queued && !grows) || !self.is_of_limit() {
             return None;
         }

@@ -4,7 +4,9 @@
 mod delay;
 mod events;
 pub(crate) mod joint;
-pub(crate) mod limits;
+pub(crate) mod limit;
+mod limits;
+mod load;
 mod outages;
 mod pattern;
 mod pieces;

@@ -4,7 +4,8 @@
 use weir_results::StreamBurst;
 use weir_stats::Counted;
 
-use super::limits::{Limit, Load};
+use super::limit::Limit;
+use super::load::Load;
 use super::spread::Spread;
 use super::{Step, sequences};
 
@@ -24,12 +25,15 @@ const CLUMPED: f64 = 1.5;
 const REACH: u64 = 32;
 /// Where this share of the packets is as near to an event, events are no longer told apart.
 const CROWDED: f64 = 0.5;
+/// Rounds in which the share of losses that are near another settles.
+const ROUNDS: usize = 10;
 /// A test in which hosts dropped a larger share of the lost packets says nothing of events in the network.
 const OF_HOSTS: f64 = 0.05;
 
 /// Tests of some lengths.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tests {
+    payload: u32,
     events: f64,
     packets: f64,
     seconds: f64,
@@ -55,6 +59,7 @@ impl Tests {
             all += size;
         }
         (events * REACH as f64 <= CROWDED * lost.trials as f64).then_some(Tests {
+            payload: step.test.payload,
             events,
             packets: lost.trials as f64,
             seconds: step.test.active_ns as f64 / 1e9,
@@ -68,6 +73,7 @@ impl Tests {
         let sum = |of: fn(&Tests) -> f64| tests.iter().map(of).sum::<f64>();
         let lost = weir_stats::total(&tests.iter().map(|test| test.lost).collect::<Vec<_>>());
         Tests {
+            payload: tests.first().map_or(0, |test| test.payload),
             events: sum(|test| test.events),
             packets: sum(|test| test.packets),
             seconds: sum(|test| test.seconds),
@@ -80,12 +86,6 @@ impl Tests {
     /// Events that these would have had if they were as many for each packet as in `others`.
     fn as_in(&self, others: &Tests) -> f64 {
         self.packets * others.events / others.packets.max(1.0)
-    }
-
-    /// Share of the packets that are near a loss event.
-    fn near(&self) -> f64 {
-        let near = self.lost.events as f64 + self.events * 2.0 * REACH as f64;
-        (near / self.packets.max(1.0)).min(CROWDED)
     }
 
     /// Packets per second.
@@ -105,8 +105,8 @@ impl Tests {
 pub(super) struct Said {
     /// How much more likely the events are with them, nats.
     pub gain: f64,
-    /// Share of long packets that is lost so, 0 to 1.
-    pub share: f64,
+    /// Share of long packets that is lost so, 0 to 1; none where so many more are lost that most are near another.
+    pub share: Option<f64>,
     /// What one loss of short packets stands for.
     pub packets_per_event: f64,
 }
@@ -119,8 +119,8 @@ pub(super) fn said(
     limit: Option<&Limit>,
 ) -> Option<Said> {
     let is_free = |(load, _): &(&Load, &Spread)| {
-        let step = &steps[load.index()];
-        limit.is_none_or(|limit| !limit.steps.contains(&load.index()))
+        let step = &steps[load.index];
+        limit.is_none_or(|limit| !limit.steps.contains(&load.index))
             && step.drop.is_none()
             && step.host_share() <= OF_HOSTS
     };
@@ -131,7 +131,7 @@ pub(super) fn said(
         } else {
             &mut short
         };
-        tests.extend(Tests::of(&steps[load.index()], spread));
+        tests.extend(Tests::of(&steps[load.index], spread));
     }
     of_tests(&short, &long)
 }
@@ -148,8 +148,16 @@ fn of_tests(short: &[Tests], long: &[Tests]) -> Option<Said> {
     let deviations = (above.events - expected) / (variance + above.of_routes).sqrt();
     let share = (above.events - expected) / above.packets;
     let is_like = |test: &Tests| {
-        let beyond = test.events - test.as_in(&below);
-        beyond >= LIKE * share * test.packets - WITHIN * (share * test.packets).sqrt()
+        let (beyond, all) = (test.events - test.as_in(&below), share * test.packets);
+        beyond >= LIKE * all - WITHIN * all.sqrt()
+    };
+    // All tests of a length say more than each.
+    let mut by_length: Vec<Tests> = long.to_vec();
+    by_length.sort_by_key(|test| test.payload);
+    let mut lengths = by_length.chunk_by(|a, b| a.payload == b.payload).map(Tests::all);
+    let have_some = |test: Tests| {
+        let least = LIKE * share * test.packets;
+        test.events - test.as_in(&below) >= least - WITHIN * least.sqrt()
     };
     let more = above.lost.rate() - below.lost.rate();
     let slack = WITHIN * (above.variance() + below.variance()).sqrt();
@@ -157,21 +165,38 @@ fn of_tests(short: &[Tests], long: &[Tests]) -> Option<Said> {
     let is_clear = deviations >= CLEAR && above.events >= TIMES * expected && is_as_many;
     let said = Said {
         gain: 0.5 * deviations * deviations,
-        // Those near another event are part of it.
-        share: share / (1.0 - above.near()),
+        share: Some(with_merged(share, expected / above.packets)).filter(|share| more <= NEAR_BURSTS * share),
         packets_per_event: below.effect,
     };
-    (is_clear && long.iter().all(is_like) && !are_of_time(&below, &above, share)).then_some(said)
+    let is_like = long.iter().all(is_like) && lengths.all(have_some);
+    (is_clear && is_like && !are_of_time(&below, &above, share)).then_some(said)
 }
 
-/// Whether bursts that come in time, and take fewer of long packets, explain the events as well: those of long packets are nearer to
-/// what is left of a burst at their rate than to bursts as long as ever with a share of single losses between them.
+/// Losses one by one for each packet, of which `events` for each packet are seen as events of their own beside so many bursts: one
+/// that is near a burst before or after it is part of that, and of two that are near each other one is seen.
+fn with_merged(events: f64, bursts: f64) -> f64 {
+    let mut share = events;
+    for _ in 0..ROUNDS {
+        let near = 1.0 - (-(share + 2.0 * bursts) * REACH as f64).exp();
+        share = events / (1.0 - near.min(CROWDED));
+    }
+    share
+}
+
+/// Whether bursts that come in time, and take fewer of long packets, explain the events as well: there are as many in a second, and
+/// those of long packets are nearer to what is left of a burst at their rate than to bursts as long as ever with a share of single
+/// losses between them.
 fn are_of_time(below: &Tests, above: &Tests, share: f64) -> bool {
+    let expected = above.seconds * below.events / below.seconds.max(1e-9);
+    if above.events > TIMES * expected + CLEAR * expected.sqrt() {
+        return false;
+    }
     let slower = below.rate() / above.rate().max(1e-9);
     let in_bursts = (above.lost.rate() - share).max(0.0);
     let beside = (below.effect * in_bursts + share) / above.lost.rate().max(f64::MIN_POSITIVE);
     let of_time = (below.effect / slower).max(1.0);
-    slower > TIMES && above.effect * above.effect <= beside * of_time
+    let off = |effect: f64| (above.effect.max(1.0) / effect.max(1.0)).ln().abs();
+    slower > TIMES && off(of_time) <= off(beside)
 }
 
 /// Variance of the number of events over that of independent ones, 1 at least.
@@ -198,6 +223,7 @@ mod tests {
             trials: 100_000,
         };
         Tests {
+            payload: 1400,
             events: (bursts + single) as f64,
             packets: 100_000.0,
             seconds: 10.0,
@@ -212,7 +238,7 @@ mod tests {
         let short = [test(200, 0), test(170, 0)];
         let found = of_tests(&short, &[test(160, 300), test(210, 280)]).expect("losses one by one");
         assert!(
-            found.gain > 50.0 && (0.0029..0.0045).contains(&found.share),
+            found.gain > 50.0 && found.share.is_some_and(|share| (0.0029..0.0045).contains(&share)),
             "{found:?}"
         );
         // More bursts are no losses one by one, nor is what one test has and another has not.
@@ -220,6 +246,16 @@ mod tests {
         assert_eq!(of_tests(&short, &[test(190, 400), test(190, 0)]), None);
         // The same bursts fall apart: as many packets are lost.
         assert_eq!(of_tests(&short, &[test(0, 1_900), test(0, 1_900)]), None);
+    }
+
+    /// Of independent losses with probability p, a share p (1 - p)^32 has none of the 32 packets before it lost.
+    #[test]
+    fn losses_near_each_other_are_counted() {
+        for p in [0.0005_f64, 0.002, 0.0104] {
+            let events = p * (1.0 - p).powi(32);
+            let share = with_merged(events, 0.0);
+            assert!((share / p - 1.0).abs() < 0.01, "{share} for {p}");
+        }
     }
 
     /// A third of the packets in the same time, with as many events.

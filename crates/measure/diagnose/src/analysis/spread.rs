@@ -3,7 +3,7 @@
 use weir_stats::Counted;
 
 use super::Step;
-use super::limits::{LEAST_LOSS, Load};
+use super::load::{LEAST_LOSS, Load};
 use super::process::design_effect;
 
 /// Of a test in which hosts dropped a larger share of the lost packets, nobody knows how bursty the network's losses are.
@@ -26,7 +26,7 @@ impl Spread {
 
 /// That of each test, in the order of `loads`.
 pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
-    let step = |load: &Load| steps[load.index()];
+    let step = |load: &Load| steps[load.index];
     // What hosts dropped is not counted here, but its bursts are.
     let tells = |load: &Load| step(load).host_share() <= OF_HOSTS;
     let gentle = loads.iter().filter(|load| load.loss < LEAST_LOSS && tells(load));

@@ -12,6 +12,9 @@ use super::rate_drop::RateDrop;
 use super::routes::{self, RouteView};
 use crate::measured::FlowTest;
 
+/// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
+const BEYOND_HOSTS: f64 = 2.0;
+
 /// One flow test.
 #[derive(Debug)]
 pub(crate) struct Step<'a> {
@@ -85,6 +88,16 @@ impl<'a> Step<'a> {
     /// Most of the lost packets were dropped by a host.
     pub fn lost_on_host(&self) -> bool {
         self.host_share() >= 0.5
+    }
+
+    /// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
+    pub fn outages_of_network(&self) -> impl Iterator<Item = &Outage> {
+        let by_hosts = self.host_share() * self.test.lost as f64;
+        let is_of_network = move |outage: &&Outage| {
+            let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
+            !self.lost_on_host() || lost as f64 >= BEYOND_HOSTS * by_hosts
+        };
+        self.outages.iter().filter(is_of_network)
     }
 
     fn sending(&self) -> Sending {

@@ -8,14 +8,13 @@ use weir_results::Direction;
 use weir_stats::{Variation, median};
 
 use super::joint::{self, Expected, Growth, Joint, Long};
-use super::limits::{Limit, Load};
+use super::limit::Limit;
+use super::load::Load;
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::step::Step;
 use crate::measured::{Measured, RttTest};
 
-/// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
-const BEYOND_HOSTS: f64 = 2.0;
 /// Where so much is lost beside dark times that is not lost at random, the shorter ones may be part of it.
 const LOST: f64 = 0.2;
 
@@ -122,13 +121,17 @@ impl<'a> Steps<'a> {
     /// Dark times of the network, with their tests. Of tests at lower rates, or with which a host did not keep up, those alone that are
     /// longer than any rhythm of theirs.
     pub fn outages(&self) -> impl Iterator<Item = (&Step<'a>, &Outage)> {
-        let own = self.steps.iter().flat_map(|step| network_outages(step, |_| true));
+        let own = self.steps.iter();
+        let own = own.flat_map(|step| step.outages_of_network().map(move |outage| (step, outage)));
         let others = self
             .set_aside
             .iter()
             .chain(&self.eased)
             .chain(&self.by_source_port);
-        own.chain(others.flat_map(|step| network_outages(step, Outage::is_long)))
+        own.chain(others.flat_map(|step| {
+            let long = step.outages_of_network().filter(|outage| outage.is_long());
+            long.map(move |outage| (step, outage))
+        }))
     }
 
     /// Whether a limit explains the loss of this step.
@@ -171,20 +174,6 @@ impl<'a> Steps<'a> {
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
     }
-}
-
-/// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
-fn network_outages<'s, 'a>(
-    step: &'s Step<'a>,
-    counts: fn(&Outage) -> bool,
-) -> impl Iterator<Item = (&'s Step<'a>, &'s Outage)> {
-    let by_hosts = step.host_share() * step.test.lost as f64;
-    let is_of_network = move |outage: &&Outage| {
-        let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
-        !step.lost_on_host() || lost as f64 >= BEYOND_HOSTS * by_hosts
-    };
-    let outages = step.outages.iter().filter(move |outage| counts(outage));
-    outages.filter(is_of_network).map(move |outage| (step, outage))
 }
 
 /// Median RTT without a load above the smallest, nanoseconds: the jitter of both directions; 0 where it was not measured.

@@ -1,6 +1,6 @@
 //! How many flows, and which payload.
 
-use crate::analysis::limits::LimitKind;
+use crate::analysis::limit::LimitKind;
 use crate::analysis::{Step, Steps};
 
 use super::Facts;

@@ -10,7 +10,7 @@ use weir_units::{format_count, format_duration, format_percent, format_rate};
 use super::propagation::Propagation;
 use super::transmitter::Transmitter;
 use super::{MTUS, percent};
-use crate::analysis::limits::LimitKind;
+use crate::analysis::limit::LimitKind;
 use crate::analysis::process::{LossProcess, process, with_loss};
 use crate::analysis::route_classes::{RouteClass, classes};
 use crate::analysis::{Step, Steps};

@@ -4,7 +4,7 @@ use weir_results::Direction;
 use weir_units::format_rate;
 
 use crate::analysis::Steps;
-use crate::analysis::limits::{Limit, LimitKind};
+use crate::analysis::limit::{Limit, LimitKind};
 use crate::findings::{length_growth, window_growth};
 use crate::measured::Measured;
 use crate::words::time;
