@@ -53,8 +53,10 @@ impl Load {
     pub fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
         let after = weir_stats::total(&step.slots_after_start());
         let whole = step.loss();
-        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
-        let all = if after.trials > 0 && step.outages.is_empty() {
+        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest. Where no limit takes much,
+        // the first is like the others.
+        let is_limited = after.rate().max(whole.rate()) >= LEAST_LOSS;
+        let all = if after.trials > 0 && step.outages.is_empty() && is_limited {
             after
         } else {
             whole

@@ -9,6 +9,7 @@ use super::severity_of_loss;
 use crate::analysis::process::design_effect;
 use crate::analysis::{CHANCE, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName};
+use crate::measured::FlowTest;
 use crate::words::{loss, rows_of_runs, way};
 
 /// Flow counts that a sweep must have to show a trend.
@@ -159,7 +160,18 @@ impl<'s, 'a> Sweep<'s, 'a> {
 /// event, and events vary in time.
 fn dispersion(step: &Step) -> f64 {
     let in_time = equal_rates(&step.events).map_or(1.0, |test| test.dispersion);
-    design_effect(step) * in_time
+    (design_effect(step) * in_time).max(in_windows(step.test))
+}
+
+/// The same of the packets lost in short windows, which hold what is too far apart for one burst.
+fn in_windows(test: &FlowTest) -> f64 {
+    let Some(first) = test.loss_windows.first() else {
+        return 1.0;
+    };
+    let windows = test.active_ns as f64 / first.duration_ns.max(1) as f64;
+    let lost = test.loss_windows.iter().map(|window| window.lost as f64);
+    let (sum, squares) = lost.fold((0.0, 0.0), |(sum, squares), lost| (sum + lost, squares + lost * lost));
+    squares / f64::max(sum, 1.0) - sum / windows.max(1.0)
 }
 
 fn describe(sweep: &Sweep, growth: Growth) -> Finding {

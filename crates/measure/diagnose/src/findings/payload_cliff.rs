@@ -51,6 +51,9 @@ fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
         // Where all of them met a limit, slower ones tell what else short packets lose.
         below = steps.below_limit().filter(is_short).collect();
     }
+    if below.is_empty() {
+        below = steps.steps.iter().filter(is_short).collect();
+    }
     // Tests of short packets that lose more do so for a reason that no cause explains.
     let usual = median(above.iter().map(|step| step.network_loss().rate()).collect());
     below.retain(|step| step.network_loss().rate() < usual);
