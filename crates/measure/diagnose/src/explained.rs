@@ -14,8 +14,9 @@ use crate::words::{rows_of, way};
 const MUCH: f64 = 0.05;
 /// Fewer packets than this need no explanation.
 const LEAST: f64 = 20.0;
-/// A test may lose more than expected by so many standard deviations.
+/// A test may lose more than expected by so many standard deviations, or by this multiple of what the worst route of others lost.
 const WITHIN: f64 = 3.0;
+const ON_WORST: f64 = 1.5;
 
 /// What explains the lost packets of a direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,21 +150,31 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>, is_l
         };
     };
     let all = expected.all() * sent;
-    let most = all + WITHIN * expected.deviation * sent;
+    let most = all + (WITHIN * expected.deviation).max(ON_WORST * expected.worst_route) * sent;
     let unexplained = if rest > most { rest - all } else { 0.0 };
     let explained = rest - unexplained;
-    let beside = (expected.long + expected.everywhere) * sent;
-    let scale = if is_limited {
-        (explained / beside.max(f64::MIN_POSITIVE)).min(1.0)
+    // What varies the most takes the rest: the routes that its flows happened to take, or a limit that it met.
+    let (limit, everywhere) = (expected.limit * sent, expected.everywhere * sent);
+    let sure = expected.long * sent + if is_limited { everywhere } else { limit };
+    let scale = if is_limited || expected.of_routes.max(expected.worst_route) > 0.0 {
+        (explained / sure.max(f64::MIN_POSITIVE)).min(1.0)
     } else {
         explained / all.max(f64::MIN_POSITIVE)
     };
-    let (long, everywhere) = (scale * expected.long * sent, scale * expected.everywhere * sent);
+    let long = scale * expected.long * sent;
+    let (limit, everywhere) = if is_limited {
+        (
+            (explained - long - scale * everywhere).max(0.0),
+            scale * everywhere,
+        )
+    } else {
+        (scale * limit, (explained - long - scale * limit).max(0.0))
+    };
     Causes {
         host,
         dark,
         drop,
-        limit: (explained - long - everywhere).max(0.0),
+        limit,
         long,
         everywhere,
         unexplained,

@@ -1,6 +1,6 @@
 //! What a diagnosis reports of loss that another cause hides: tests at lower rates, and those of lengths that pass, show it.
 
-use weir_diagnose::{Diagnosis, Finding, FindingName};
+use weir_diagnose::{Diagnosis, Finding, FindingName, Severity};
 use weir_link::{
     FlowRateCap, LinkSpec, LongPacketLoss, LossSpec, PacketRateCap, QueueSpec, RateSpec, RouteSpec,
 };
@@ -67,6 +67,32 @@ fn routes_lose_unequally_beside_what_long_packets_lose() {
     let (_, diagnosis) = surveyed(&link, 500_000_000);
     the(&diagnosis, FindingName::PayloadCliff);
     the(&diagnosis, FindingName::RouteLoss);
+}
+
+#[test]
+fn what_few_long_packets_lose_shows_on_the_routes_that_lose_nothing_else() {
+    let mut link = link(vec![lossy(0.05), route(), route(), route()]);
+    long_packets_lose(&mut link, 1450, 0.012);
+    let (_, diagnosis) = surveyed(&link, 300_000_000);
+    the(&diagnosis, FindingName::PayloadCliff);
+    the(&diagnosis, FindingName::RouteLoss);
+    let of = |name: FindingName| {
+        let parts = diagnosis.explained[0].by.iter();
+        parts
+            .filter(|part| part.finding == name)
+            .map(|part| part.share)
+            .sum::<f64>()
+    };
+    // One flow in four loses 5 %, eight tests in ten are of long packets.
+    let (long, routes) = (of(FindingName::PayloadCliff), of(FindingName::RouteLoss));
+    assert!(
+        (0.25..0.65).contains(&long) && long + routes > 0.97,
+        "{long}, {routes}"
+    );
+    let limits = [FindingName::FlowRateCap, FindingName::Congestion];
+    let found =
+        |finding: &&Finding| limits.contains(&finding.name) && finding.severity > Severity::Information;
+    assert_eq!(diagnosis.findings.iter().find(found), None);
 }
 
 #[test]

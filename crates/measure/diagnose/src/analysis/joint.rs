@@ -73,6 +73,8 @@ pub(crate) struct Expected {
     pub deviation: f64,
     /// Variance of it that comes from which flows take which routes.
     pub of_routes: f64,
+    /// What it loses more if all its flows take the route that loses most; 0 where they lose unequally in this test.
+    pub worst_route: f64,
 }
 
 impl Expected {
@@ -125,7 +127,11 @@ pub(super) fn infer(
 ) -> Joint {
     let all: Vec<&Step> = steps.iter().chain(eased).collect();
     let load = |(index, step): (usize, &&Step)| Load::of(index, step, header_bytes);
-    let loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
+    let mut loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
+    let has_routes = loads.iter().any(Load::shows_routes);
+    if has_routes {
+        loads = loads.into_iter().map(Load::on_best_route).collect();
+    }
     let spreads = spreads(&all, &loads);
     let full = loads.iter().filter(|load| load.index < steps.len()).count();
     let looked = Looked {
@@ -158,7 +164,11 @@ pub(super) fn infer(
         let is_below = load.index < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
         is_below && !load.mostly_dark && (load.loss - predicted).abs() < FAR * deviation
     };
-    let predicted_ones = loads.iter().zip(&spreads).filter(is_predicted);
+    // Where flows lose unequally in some tests, the others say little of what all routes lose.
+    let worst_route = loads.iter().map(|load| load.worst_route).fold(0.0, f64::max);
+    let is_even =
+        |(load, spread): &(&Load, &Spread)| !has_routes || load.by_route.is_some() || spread.routes <= 0.0;
+    let predicted_ones = loads.iter().zip(&spreads).filter(is_predicted).filter(is_even);
     // The start of a test is like the rest of it where nothing is limited.
     let telling = predicted_ones.map(|(load, _)| match limit {
         Some(_) => load.clone(),
@@ -167,7 +177,11 @@ pub(super) fn infer(
     let causes = best
         .causes
         .refined(&telling.collect::<Vec<_>>(), limit, best.singly);
-    let expected = |(load, spread): (&Load, &Spread)| (load.index, causes.expected(load, limit, spread));
+    let expected = |(load, spread): (&Load, &Spread)| {
+        let mut expected = causes.expected(load, limit, spread);
+        expected.worst_route = if load.by_route.is_some() { 0.0 } else { worst_route };
+        (load.index, expected)
+    };
     Joint {
         everywhere: causes.everywhere,
         growth: (causes.growth > 0.0).then(|| Growth {
@@ -405,18 +419,24 @@ impl Causes {
     fn expected(&self, load: &Load, limit: Option<&Limit>, spread: &Spread) -> Expected {
         let mut load = load.clone();
         load.beside = self.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
+        let of_any_flows = Spread {
+            routes: spread.of_others,
+            ..*spread
+        };
+        let (predicted, deviation) = predicted(&load, limit, &of_any_flows, UNEVEN[0]);
         let long = self.long_of(&load);
         let taken = 1.0 - (1.0 - predicted) / (1.0 - load.beside).max(1e-9);
         let is_cap = limit.is_some_and(|limit| limit.kind != LimitKind::Path);
         let before = if is_cap { taken } else { 0.0 };
         let everywhere = (1.0 - long) * (1.0 - before) * self.everywhere_with(load.flows);
+        let by_route = load.by_route.unwrap_or(0.0) * (1.0 - predicted);
         Expected {
             limit: predicted - long - everywhere,
             long,
-            everywhere,
+            everywhere: everywhere + by_route,
             deviation,
-            of_routes: spread.routes,
+            of_routes: spread.of_others,
+            worst_route: 0.0,
         }
     }
 

@@ -200,8 +200,13 @@ impl<'l> Loads<'l> {
             let passes = |other: &&Load| LossOnset::is_below(other.excess(), load.excess());
             more.clone().count() >= 2 && more.clone().all(|other| passes(&other))
         };
-        let is_limited =
-            |load: &Load| load.throughout >= 0.5 * load.loss && load.by_host < ROUGHLY * load.excess();
+        // A flow may be on a route that loses more.
+        let of_routes = self.all.iter().map(|load| load.worst_route).fold(0.0, f64::max);
+        let is_limited = |load: &Load| {
+            load.throughout >= 0.5 * load.loss
+                && load.by_host < ROUGHLY * load.excess()
+                && load.excess() > 2.0 * of_routes
+        };
         self.limited().all(|load| is_limited(load) && is_shared(load))
     }
 

@@ -4,6 +4,7 @@ use weir_stats::Counted;
 
 use super::limit::{Limit, LimitKind};
 use super::pieces;
+use super::route_classes;
 use super::step::Step;
 
 /// Less loss is no sign of a limit.
@@ -43,6 +44,12 @@ pub(super) struct Load {
     pub by_host: f64,
     /// What three quarters of its pieces lost at least, where it lost as much as a limit takes.
     pub throughout: f64,
+    /// What the flows lost that lose least, and those that lose most, where they lose unequally.
+    routes: Option<(Counted, Counted)>,
+    /// What their routes took of all that was sent, where the rest is of flows that lose least.
+    pub by_route: Option<f64>,
+    /// What the route took that took most of its flows, in the same case.
+    pub worst_route: f64,
     /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
     pub beside: f64,
     /// A dark time took too much for the rest to say anything of a limit.
@@ -98,6 +105,9 @@ impl Load {
             seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
             counted: loss,
             whole: in_network(whole),
+            routes: route_classes::least_and_most(step),
+            by_route: None,
+            worst_route: 0.0,
             loss: loss.rate(),
             throughout: if loss.rate() >= LEAST_LOSS {
                 lower_quartile(step)
@@ -108,6 +118,30 @@ impl Load {
             beside: 0.0,
             mostly_dark,
         })
+    }
+
+    /// Whether its flows lose unequally although no limit takes much of them all.
+    pub fn shows_routes(&self) -> bool {
+        self.routes.is_some_and(|(least, _)| least.rate() < LEAST_LOSS)
+    }
+
+    /// The same with the losses of its flows that lose least, where it is known that routes lose unequally.
+    pub fn on_best_route(self) -> Self {
+        let Some((least, most)) = self.routes else {
+            return self;
+        };
+        let beyond = |loss: f64| (1.0 - (1.0 - loss) / (1.0 - least.rate()).max(1e-9)).max(0.0);
+        let passed = (1.0 - least.rate()) / (1.0 - self.loss).max(1e-9);
+        Load {
+            by_route: Some(beyond(self.whole.rate())),
+            worst_route: beyond(most.rate()),
+            bits: passed * self.bits,
+            packets: passed * self.packets,
+            counted: least,
+            whole: least,
+            loss: least.rate(),
+            ..self
+        }
     }
 
     /// The same, with its first second.

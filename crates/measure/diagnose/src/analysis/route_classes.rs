@@ -3,6 +3,7 @@
 use weir_stats::{Counted, Variation, rate_classes};
 
 use super::outages::Outage;
+use super::process::design_effect;
 use super::step::Step;
 
 /// Chance at which flows of one delay may be divided by their loss, for the same reason.
@@ -10,6 +11,9 @@ const LOSS_CHANCE: f64 = 0.001;
 
 /// Classes of flows whose loss differs by less than this factor are one: bursts make such differences.
 const TIMES: f64 = 2.0;
+
+/// Lost packets that an independent loss stands for, where losses come in bursts.
+const CLUMPED: f64 = 1.5;
 
 /// Flows that cannot be told apart by delay, loss or outages.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +41,27 @@ pub(crate) fn joined(classes: Vec<Vec<usize>>, counts: &[Counted]) -> Vec<Vec<us
         }
     }
     joined
+}
+
+/// What the flows that lose least lost, and those that lose most, where flows lose unequally without a host's doing: they take
+/// different routes.
+pub(crate) fn least_and_most(step: &Step) -> Option<(Counted, Counted)> {
+    if step.host_share() > 0.0 || !step.outages.is_empty() {
+        return None;
+    }
+    let classes = rate_classes(&step.events, LOSS_CHANCE, Variation::within(&step.events));
+    let classes = if design_effect(step) < CLUMPED {
+        classes
+    } else {
+        joined(classes, &step.flow_loss)
+    };
+    let loss = |flows: &Vec<usize>| {
+        let counts: Vec<Counted> = flows.iter().map(|flow| step.flow_loss[*flow]).collect();
+        weir_stats::total(&counts)
+    };
+    let ends = classes.first().zip(classes.last());
+    ends.filter(|_| classes.len() > 1)
+        .map(|(least, most)| (loss(least), loss(most)))
 }
 
 /// The routes of a step as far as they can be told apart: first by delay, then by loss, of which

@@ -13,8 +13,10 @@ const OF_HOSTS: f64 = 0.2;
 pub(super) struct Spread {
     /// Variance over that of independent losses.
     pub bursts: f64,
-    /// Variance of the mean, since each flow has a route and routes lose unequally.
+    /// Variance of the mean, since each flow has a route and routes lose unequally; none where that is known of its flows.
     pub routes: f64,
+    /// The same of a test like it with other flows.
+    pub of_others: f64,
 }
 
 impl Spread {
@@ -34,7 +36,7 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     // A test that happened to meet no burst met the same path as those that did.
     let mean = |of: &dyn Fn(&Step) -> f64, least_flows: f64| {
         let those = || gentle.iter().filter(|load| load.flows >= least_flows);
-        let lost = |load: &&&Load| load.counted.events as f64;
+        let lost = |load: &&&Load| step(load).network_loss().events as f64;
         let all: f64 = those().map(|load| lost(&load)).sum();
         those().map(|load| lost(&load) * of(step(load))).sum::<f64>() / all.max(1.0)
     };
@@ -47,9 +49,13 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
             1.0
         }
     };
-    let of = |load: &Load| Spread {
-        bursts: own(load).max(bursts),
-        routes: unequal / step(load).flow_count().max(1) as f64,
+    let of = |load: &Load| {
+        let of_others = unequal / step(load).flow_count().max(1) as f64;
+        Spread {
+            bursts: own(load).max(bursts),
+            routes: if load.by_route.is_some() { 0.0 } else { of_others },
+            of_others,
+        }
     };
     loads.iter().map(of).collect()
 }

@@ -170,7 +170,9 @@ fn in_windows(test: &FlowTest) -> f64 {
     };
     let windows = test.active_ns as f64 / first.duration_ns.max(1) as f64;
     let lost = test.loss_windows.iter().map(|window| window.lost as f64);
-    let (sum, squares) = lost.fold((0.0, 0.0), |(sum, squares), lost| (sum + lost, squares + lost * lost));
+    let (sum, squares) = lost.fold((0.0, 0.0), |(sum, squares), lost| {
+        (sum + lost, squares + lost * lost)
+    });
     squares / f64::max(sum, 1.0) - sum / windows.max(1.0)
 }
 
