@@ -10,7 +10,7 @@ use weir_stats::median;
 use super::Step;
 use super::limit::{Limit, LimitKind};
 use super::limits::{self, Looked, Steadiness};
-use super::load::Load;
+use super::load::{self, Load};
 use super::pattern::is_every_length_alike;
 use super::single_losses::{self, Said};
 use super::spread::{Spread, spreads};
@@ -128,9 +128,9 @@ pub(super) fn infer(
     let all: Vec<&Step> = steps.iter().chain(eased).collect();
     let load = |(index, step): (usize, &&Step)| Load::of(index, step, header_bytes);
     let mut loads: Vec<Load> = all.iter().enumerate().filter_map(load).collect();
-    let has_routes = loads.iter().any(Load::shows_routes);
+    let has_routes = load::show_routes(&loads);
     if has_routes {
-        loads = loads.into_iter().map(Load::on_best_route).collect();
+        loads = load::on_best_routes(loads);
     }
     let spreads = spreads(&all, &loads);
     let full = loads.iter().filter(|load| load.index < steps.len()).count();
@@ -167,7 +167,7 @@ pub(super) fn infer(
     // Where flows lose unequally in some tests, the others say little of what all routes lose.
     let worst_route = loads.iter().map(|load| load.worst_route).fold(0.0, f64::max);
     let is_even =
-        |(load, spread): &(&Load, &Spread)| !has_routes || load.by_route.is_some() || spread.routes <= 0.0;
+        |(load, spread): &(&Load, &Spread)| !has_routes || load.knows_routes || spread.routes <= 0.0;
     let predicted_ones = loads.iter().zip(&spreads).filter(is_predicted).filter(is_even);
     // The start of a test is like the rest of it where nothing is limited.
     let telling = predicted_ones.map(|(load, _)| match limit {
@@ -179,7 +179,7 @@ pub(super) fn infer(
         .refined(&telling.collect::<Vec<_>>(), limit, best.singly);
     let expected = |(load, spread): (&Load, &Spread)| {
         let mut expected = causes.expected(load, limit, spread);
-        expected.worst_route = if load.by_route.is_some() { 0.0 } else { worst_route };
+        expected.worst_route = if load.knows_routes { 0.0 } else { worst_route };
         (load.index, expected)
     };
     Joint {
@@ -429,7 +429,7 @@ impl Causes {
         let is_cap = limit.is_some_and(|limit| limit.kind != LimitKind::Path);
         let before = if is_cap { taken } else { 0.0 };
         let everywhere = (1.0 - long) * (1.0 - before) * self.everywhere_with(load.flows);
-        let by_route = load.by_route.unwrap_or(0.0) * (1.0 - predicted);
+        let by_route = load.by_route * (1.0 - predicted);
         Expected {
             limit: predicted - long - everywhere,
             long,

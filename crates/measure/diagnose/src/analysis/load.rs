@@ -15,6 +15,12 @@ pub(super) const NEAR: f64 = 0.05;
 /// queue never holds this share of what it held when it was.
 const FAR_BELOW: f64 = 0.7;
 const QUIET: f64 = 0.5;
+/// So many flows take several routes where there are any.
+const SPREAD_OUT: f64 = 4.0;
+/// The least of their losses is below the most by more than this share.
+const DIFFER: f64 = 0.03;
+/// Parts of a test lose alike if they differ by at most so many standard deviations of independent losses.
+const ALIKE: f64 = 3.0;
 /// What a test passes is known to this share.
 pub(super) const EXCEEDED: f64 = 0.01;
 
@@ -36,7 +42,7 @@ pub(super) struct Load {
     pub seconds: f64,
     /// Packets lost in the network, and those sent.
     pub counted: Counted,
-    /// The same with its first second, in which queues and buckets begin empty or full.
+    /// The same with its first second, in which queues and buckets begin empty or full, where it lost as the rest did.
     pub whole: Counted,
     /// Share of those after it that was lost.
     pub loss: f64,
@@ -47,7 +53,9 @@ pub(super) struct Load {
     /// What the flows lost that lose least, and those that lose most, where they lose unequally.
     routes: Option<(Counted, Counted)>,
     /// What their routes took of all that was sent, where the rest is of flows that lose least.
-    pub by_route: Option<f64>,
+    pub by_route: f64,
+    /// Its own flows show what that is.
+    pub knows_routes: bool,
     /// What the route took that took most of its flows, in the same case.
     pub worst_route: f64,
     /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
@@ -60,14 +68,15 @@ impl Load {
     pub fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
         let after = weir_stats::total(&step.slots_after_start());
         let whole = step.loss();
-        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest. Where no limit takes much,
-        // the first is like the others.
-        let is_limited = after.rate().max(whole.rate()) >= LEAST_LOSS;
-        let all = if after.trials > 0 && step.outages.is_empty() && is_limited {
+        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
+        let has_rest = after.trials > 0 && step.outages.is_empty();
+        let whole = if has_rest && !is_alike(after, whole) {
             after
         } else {
             whole
         };
+        let is_limited = after.rate().max(whole.rate()) >= LEAST_LOSS;
+        let all = if has_rest && is_limited { after } else { whole };
         let by_host = step.host_share() * all.rate();
         let in_network = |all: Counted| Counted {
             events: (all.events as f64 * (1.0 - step.host_share())).round() as u64,
@@ -106,7 +115,8 @@ impl Load {
             counted: loss,
             whole: in_network(whole),
             routes: route_classes::least_and_most(step),
-            by_route: None,
+            by_route: 0.0,
+            knows_routes: false,
             worst_route: 0.0,
             loss: loss.rate(),
             throughout: if loss.rate() >= LEAST_LOSS {
@@ -120,26 +130,44 @@ impl Load {
         })
     }
 
-    /// Whether its flows lose unequally although no limit takes much of them all.
-    pub fn shows_routes(&self) -> bool {
-        self.routes.is_some_and(|(least, _)| least.rate() < LEAST_LOSS)
-    }
-
     /// The same with the losses of its flows that lose least, where it is known that routes lose unequally.
-    pub fn on_best_route(self) -> Self {
+    fn on_best_route(self) -> Self {
         let Some((least, most)) = self.routes else {
             return self;
         };
-        let beyond = |loss: f64| (1.0 - (1.0 - loss) / (1.0 - least.rate()).max(1e-9)).max(0.0);
-        let passed = (1.0 - least.rate()) / (1.0 - self.loss).max(1e-9);
+        let by_route = beyond(self.whole.rate(), least.rate());
         Load {
-            by_route: Some(beyond(self.whole.rate())),
-            worst_route: beyond(most.rate()),
+            knows_routes: true,
+            worst_route: beyond(most.rate(), least.rate()),
+            whole: least,
+            ..self.without_route(by_route, least)
+        }
+    }
+
+    /// The same with what its routes are expected to have taken off it, where nobody knows which flow takes which.
+    fn on_any_route(self, by_route: f64) -> Self {
+        if self.knows_routes {
+            return self;
+        }
+        let left = |all: Counted| Counted {
+            events: (beyond(all.rate(), by_route) * all.trials as f64).round() as u64,
+            ..all
+        };
+        let counted = left(self.counted);
+        Load {
+            whole: left(self.whole),
+            ..self.without_route(by_route, counted)
+        }
+    }
+
+    fn without_route(self, by_route: f64, counted: Counted) -> Self {
+        let passed = (1.0 - counted.rate()) / (1.0 - self.loss).max(1e-9);
+        Load {
+            by_route,
             bits: passed * self.bits,
             packets: passed * self.packets,
-            counted: least,
-            whole: least,
-            loss: least.rate(),
+            loss: counted.rate(),
+            counted,
             ..self
         }
     }
@@ -198,6 +226,45 @@ impl Load {
         let offered = received / (1.0 - self.loss) * (1.0 - self.beside);
         (1.0 - value / offered.max(1e-9)).max(0.0)
     }
+}
+
+/// Whether routes lose unequally: flows do in many tests that no limit takes much of, and other tests have other flows on the routes
+/// that lose. Flows that meet a limit may lose unequally, but as much in each test.
+pub(super) fn show_routes(loads: &[Load]) -> bool {
+    let spread_out = |load: &&Load| load.flows >= SPREAD_OUT && load.loss < LEAST_LOSS;
+    let unequal = |load: &&Load| load.routes.is_some_and(|(least, _)| least.rate() < LEAST_LOSS);
+    let tests = loads.iter().filter(spread_out).count();
+    let losses: Vec<f64> = loads.iter().filter(unequal).map(|load| load.loss).collect();
+    let most = losses.iter().copied().fold(0.0, f64::max);
+    let differs = losses.iter().any(|loss| *loss < (1.0 - DIFFER) * most);
+    losses.len() >= 2 && losses.len() * 3 >= tests && differs
+}
+
+/// The tests with what their routes take off them, as far as that is known of their flows, or of those of others.
+pub(super) fn on_best_routes(loads: Vec<Load>) -> Vec<Load> {
+    let known: Vec<Load> = loads.into_iter().map(Load::on_best_route).collect();
+    let each = known
+        .iter()
+        .filter(|load| load.knows_routes)
+        .map(|load| load.by_route);
+    let mean = each.clone().sum::<f64>() / each.count().max(1) as f64;
+    known.into_iter().map(|load| load.on_any_route(mean)).collect()
+}
+
+/// What a cause takes of all, where what others let through is lost so.
+fn beyond(loss: f64, others: f64) -> f64 {
+    (1.0 - (1.0 - loss) / (1.0 - others).max(1e-9)).max(0.0)
+}
+
+/// Whether the first second lost as the rest did, one by one.
+fn is_alike(after: Counted, whole: Counted) -> bool {
+    let first = Counted {
+        events: whole.events.saturating_sub(after.events),
+        trials: whole.trials.saturating_sub(after.trials),
+    };
+    let rate = whole.rate();
+    let each = |part: Counted| rate * (1.0 - rate) / part.trials.max(1) as f64;
+    (first.rate() - after.rate()).abs() <= ALIKE * (each(first) + each(after)).sqrt()
 }
 
 fn lower_quartile(step: &Step) -> f64 {

@@ -26,7 +26,7 @@ const REACH: u64 = 32;
 /// Where this share of the packets is as near to an event, events are no longer told apart.
 const CROWDED: f64 = 0.5;
 /// Rounds in which the share of losses that are near another settles.
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 20;
 /// A test in which hosts dropped a larger share of the lost packets says nothing of events in the network.
 const OF_HOSTS: f64 = 0.05;
 
@@ -163,22 +163,27 @@ fn of_tests(short: &[Tests], long: &[Tests]) -> Option<Said> {
     let slack = WITHIN * (above.variance() + below.variance()).sqrt();
     let is_as_many = (share - slack..=NEAR_BURSTS * share + slack).contains(&more);
     let is_clear = deviations >= CLEAR && above.events >= TIMES * expected && is_as_many;
+    let (seen, bursts) = (above.events / above.packets, expected / above.packets);
+    let length = below.lost.events as f64 / below.events.max(1.0);
     let said = Said {
         gain: 0.5 * deviations * deviations,
-        share: Some(with_merged(share, expected / above.packets)).filter(|share| more <= NEAR_BURSTS * share),
+        share: Some(with_merged(seen, bursts, length)).filter(|share| more <= NEAR_BURSTS * share),
         packets_per_event: below.effect,
     };
     let is_like = long.iter().all(is_like) && lengths.all(have_some);
     (is_clear && is_like && !are_of_time(&below, &above, share)).then_some(said)
 }
 
-/// Losses one by one for each packet, of which `events` for each packet are seen as events of their own beside so many bursts: one
-/// that is near a burst before or after it is part of that, and of two that are near each other one is seen.
-fn with_merged(events: f64, bursts: f64) -> f64 {
-    let mut share = events;
+/// Losses one by one for each packet, where so many events are seen of them and of bursts, and so many of the bursts alone, which are
+/// this long: one that comes within reach of another loss is part of that one's event.
+fn with_merged(events: f64, bursts: f64, length: f64) -> f64 {
+    let reach = REACH as f64;
+    let hidden = (bursts * (reach + length)).exp();
+    let (events, bursts) = (events * hidden, bursts * hidden);
+    let mut share = events - bursts;
     for _ in 0..ROUNDS {
-        let near = 1.0 - (-(share + 2.0 * bursts) * REACH as f64).exp();
-        share = events / (1.0 - near.min(CROWDED));
+        let seen = (-share * reach).exp();
+        share = events / seen.max(CROWDED) - bursts;
     }
     share
 }
@@ -248,14 +253,20 @@ mod tests {
         assert_eq!(of_tests(&short, &[test(0, 1_900), test(0, 1_900)]), None);
     }
 
-    /// Of independent losses with probability p, a share p (1 - p)^32 has none of the 32 packets before it lost.
+    /// Of independent losses with probability p, a share p (1 - p)^32 has none of the 32 packets before it lost; beside bursts, those
+    /// that begin within 32 packets, or end there, hide others, too.
     #[test]
     fn losses_near_each_other_are_counted() {
         for p in [0.0005_f64, 0.002, 0.0104] {
             let events = p * (1.0 - p).powi(32);
-            let share = with_merged(events, 0.0);
+            let share = with_merged(events, 0.0, 1.0);
             assert!((share / p - 1.0).abs() < 0.01, "{share} for {p}");
         }
+        let (single, bursts) = (0.0098_f64, 0.004_f64);
+        let alone = (1.0 - bursts).powi(32 + 4);
+        let events = (single + bursts) * (1.0 - single).powi(32) * alone;
+        let share = with_merged(events, bursts * alone, 4.0);
+        assert!((share / single - 1.0).abs() < 0.04, "{share}");
     }
 
     /// A third of the packets in the same time, with as many events.

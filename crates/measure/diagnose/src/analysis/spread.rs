@@ -53,7 +53,7 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
         let of_others = unequal / step(load).flow_count().max(1) as f64;
         Spread {
             bursts: own(load).max(bursts),
-            routes: if load.by_route.is_some() { 0.0 } else { of_others },
+            routes: if load.knows_routes { 0.0 } else { of_others },
             of_others,
         }
     };
