@@ -153,22 +153,21 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>, is_l
     let most = all + (WITHIN * expected.deviation).max(ON_WORST * expected.worst_route) * sent;
     let unexplained = if rest > most { rest - all } else { 0.0 };
     let explained = rest - unexplained;
-    // What varies the most takes the rest: the routes that its flows happened to take, or a limit that it met.
-    let (limit, everywhere) = (expected.limit * sent, expected.everywhere * sent);
-    let sure = expected.long * sent + if is_limited { everywhere } else { limit };
-    let scale = if is_limited || expected.of_routes.max(expected.worst_route) > 0.0 {
-        (explained / sure.max(f64::MIN_POSITIVE)).min(1.0)
+    let [limit, long, everywhere] =
+        [expected.limit, expected.long, expected.everywhere].map(|share| share * sent);
+    let scaled = |sum: f64| explained / sum.max(f64::EPSILON);
+    // What varies the most takes the rest: a limit that it met, or the routes that its flows happened to take.
+    let (limit, long, everywhere) = if is_limited {
+        let scale = scaled(long + everywhere).min(1.0);
+        let (long, everywhere) = (scale * long, scale * everywhere);
+        ((explained - long - everywhere).max(0.0), long, everywhere)
+    } else if expected.of_routes.max(expected.worst_route) > 0.0 {
+        let scale = scaled(long + limit).min(1.0);
+        let (limit, long) = (scale * limit, scale * long);
+        (limit, long, (explained - limit - long).max(0.0))
     } else {
-        explained / all.max(f64::MIN_POSITIVE)
-    };
-    let long = scale * expected.long * sent;
-    let (limit, everywhere) = if is_limited {
-        (
-            (explained - long - scale * everywhere).max(0.0),
-            scale * everywhere,
-        )
-    } else {
-        (scale * limit, (explained - long - scale * limit).max(0.0))
+        let scale = scaled(all);
+        (scale * limit, scale * long, scale * everywhere)
     };
     Causes {
         host,
