@@ -25,6 +25,9 @@ pub struct Attribution {
     pub overclaimed: bool,
 }
 
+/// Buffers of so many packets on average leave runs of lost ones.
+const SEVERAL: f64 = 2.0;
+
 /// Drops that were counted in buffers of several packets each: merged ones at a receiving socket (GRO), trains on a sending host
 /// (GSO).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -49,14 +52,16 @@ impl DroppedBuffers {
         self.packets_each > 1.0 && self.count > 0
     }
 
-    /// Takes its packets off those that are missing in runs: all packets of a buffer follow each other in a flow.
+    /// Takes its packets off those that are missing in runs: all packets of a buffer follow each other in a flow. Where most hold one
+    /// packet, that says nothing.
     fn take_off(&self, in_runs: &mut Option<u64>) -> u64 {
         if !self.is_estimate() {
             return self.count;
         }
         let packets = (self.count as f64 * self.packets_each).round() as u64;
-        let packets = in_runs.map_or(packets, |most| packets.min(most.max(self.count)));
-        *in_runs = in_runs.map(|most| most.saturating_sub(packets));
+        let runs = in_runs.filter(|_| self.packets_each >= SEVERAL);
+        let packets = runs.map_or(packets, |runs| packets.min(runs.max(self.count)));
+        *in_runs = in_runs.map(|runs| runs.saturating_sub(packets));
         packets
     }
 }
@@ -158,16 +163,22 @@ mod tests {
 
     #[test]
     fn packets_that_were_lost_alone_were_in_no_buffer_of_several() {
-        // Three buffers of 4 and one train of 10 were dropped; 30 packets were lost alone.
+        // Three buffers of 5 and one train of 10 were dropped; 27 packets were lost alone.
         let found = DropsOfHosts {
             socket: buffers(3, 5.0),
             trains: buffers(1, 12.0),
             ..DropsOfHosts::default()
         };
-        let split = attribute(52, found, Some(22));
-        assert_eq!((split.socket, split.host_sender, split.network), (15, 7, 30));
+        let split = attribute(52, found, Some(25));
+        assert_eq!((split.socket, split.host_sender, split.network), (15, 10, 27));
         assert!(!split.overclaimed);
-        // Each buffer was one packet at least, also where some held no more.
+        // Each buffer was one packet at least.
         assert_eq!(attribute(52, found, Some(0)).socket, 3);
+        // Buffers of one packet leave no runs.
+        let short = DropsOfHosts {
+            socket: buffers(20, 1.2),
+            ..DropsOfHosts::default()
+        };
+        assert_eq!(attribute(52, short, Some(4)).socket, 24);
     }
 }

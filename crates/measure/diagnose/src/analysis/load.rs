@@ -15,6 +15,8 @@ pub(super) const NEAR: f64 = 0.05;
 /// queue never holds this share of what it held when it was.
 const FAR_BELOW: f64 = 0.7;
 const QUIET: f64 = 0.5;
+/// What hosts dropped is known to this share.
+const OF_HOSTS: f64 = 0.2;
 /// So many flows take several routes where there are any.
 const SPREAD_OUT: f64 = 4.0;
 /// The least of their losses is below the most by more than this share.
@@ -36,7 +38,8 @@ pub(super) struct Load {
     pub packets: f64,
     /// Rate that was asked for, bits per second of payload.
     pub asked: f64,
-    /// 99 % quantile of the delay that queues added, nanoseconds.
+    /// Median and 99 % quantile of the delay that queues added, nanoseconds.
+    pub delay_ns: f64,
     pub queue_ns: f64,
     /// How long it took.
     pub seconds: f64,
@@ -110,6 +113,7 @@ impl Load {
             bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
             packets,
             asked: offered,
+            delay_ns: step.queueing.median_ns,
             queue_ns: step.queueing.p99_ns,
             seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
             counted: loss,
@@ -187,7 +191,7 @@ impl Load {
     }
 
     pub fn is_limited(&self) -> bool {
-        !self.mostly_dark && self.excess() >= LEAST_LOSS
+        !self.mostly_dark && self.excess() - OF_HOSTS * self.by_host >= LEAST_LOSS
     }
 
     /// Share that this limit takes of what others let through.

@@ -30,7 +30,7 @@ impl Spread {
 pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let step = |load: &Load| steps[load.index];
     // What hosts dropped is not counted here, but its bursts are.
-    let tells = |load: &Load| step(load).host_share() <= OF_HOSTS;
+    let tells = |load: &Load| step(load).host_share() <= OF_HOSTS || step(load).lost_singly_on_host();
     let gentle = loads.iter().filter(|load| load.loss < LEAST_LOSS && tells(load));
     let gentle: Vec<&Load> = gentle.collect();
     // A test that happened to meet no burst met the same path as those that did.

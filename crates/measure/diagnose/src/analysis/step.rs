@@ -85,6 +85,12 @@ impl<'a> Step<'a> {
         })
     }
 
+    /// What hosts dropped was dropped one by one: not at a full socket, and not in trains.
+    pub fn lost_singly_on_host(&self) -> bool {
+        let summary = self.test.summary.as_ref();
+        summary.is_some_and(|summary| summary.attribution.socket + summary.attribution.host_sender == 0)
+    }
+
     /// Most of the lost packets were dropped by a host.
     pub fn lost_on_host(&self) -> bool {
         self.host_share() >= 0.5
