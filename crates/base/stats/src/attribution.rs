@@ -25,7 +25,7 @@ pub struct Attribution {
     pub overclaimed: bool,
 }
 
-/// Buffers of so many packets on average leave runs of lost ones.
+/// Buffers of 2 packets and more on average leave runs of lost ones.
 const SEVERAL: f64 = 2.0;
 
 /// Drops that were counted in buffers of several packets each: merged ones at a receiving socket (GRO), trains on a sending host

@@ -10,7 +10,7 @@ use crate::measured::FlowTest;
 /// Of tests with more packets than this, bursts are not looked at one by one.
 const MOST_PACKETS: u64 = 20_000_000;
 
-/// Counts as lost what was lost of each flow, and keeps of the stream's bursts what is missing in a flow, too.
+/// Counts the lost packets of each flow, and keeps of the stream's bursts what is missing in a flow, too.
 pub(super) fn leave_out(test: &mut FlowTest) {
     let lost: u64 = test.flows.iter().map(|flow| flow.counts.lost).sum();
     if lost >= test.lost {
