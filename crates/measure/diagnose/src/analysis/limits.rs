@@ -12,7 +12,7 @@ use weir_units::Rate;
 use super::limit::{LOOSELY, Limit, LimitKind};
 use super::load::{EXCEEDED, LEAST_LOSS, Load, NEAR};
 use super::pieces;
-use super::process::design_effect;
+use super::process::is_clumped;
 use super::step::Step;
 
 /// A test that lost as little may have met a limit that others show.
@@ -33,9 +33,6 @@ const STEADY: f64 = 0.001;
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
 const SLOWISH: f64 = 1.6;
-/// Lost packets that an independent loss stands for, counted within a reach in which one in ten has another: 1.2 if all are
-/// independent.
-const CLUMPED: f64 = 1.5;
 /// A card that gathers packets for an interrupt delays the middle one by less, nanoseconds.
 const OF_CARDS_NS: f64 = 300_000.0;
 /// A radio link that sends packets in aggregates delays the middle one of a stream by less than this multiple of the jitter of single ones.
@@ -152,7 +149,7 @@ impl<'l> Loads<'l> {
         // A short queue that overflows takes packets evenly, or several in a row, and seldom one by one at random.
         let at_random = |load: &&&Load| {
             let step = &steps[load.index];
-            step.queueing.median_ns < OF_CARDS_NS.max(AGGREGATED * jitter_ns) && design_effect(step) < CLUMPED
+            step.queueing.median_ns < OF_CARDS_NS.max(AGGREGATED * jitter_ns) && !is_clumped(step)
         };
         let is_random = steady >= STEADY && limited.iter().filter(at_random).count() * 2 >= limited.len();
         let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();

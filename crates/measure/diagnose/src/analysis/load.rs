@@ -187,7 +187,7 @@ impl Load {
 
     /// Share of the packets lost of those that others let through.
     pub fn excess(&self) -> f64 {
-        1.0 - (1.0 - self.loss) / (1.0 - self.beside).max(1e-9)
+        beyond(self.loss, self.beside)
     }
 
     pub fn is_limited(&self) -> bool {

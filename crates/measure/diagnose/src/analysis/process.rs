@@ -17,6 +17,9 @@ const TELLING: u64 = 20;
 const DENSER: f64 = 1.5;
 /// Losses within so many rounds over all flows are close.
 const CLOSE_ROUNDS: u64 = 2;
+/// Lost packets that an independent loss stands for, counted within a reach in which one in ten has another: 1.2 if all are
+/// independent.
+const CLUMPED: f64 = 1.5;
 /// Losses further apart are never one event.
 const MOST_REACH: f64 = 200.0;
 /// Routes that lose unequally with a chance below this each get a model of their own.
@@ -224,6 +227,11 @@ impl Level {
     fn design_effect(&self) -> f64 {
         effect(&self.sequences, 2 * self.reach)
     }
+}
+
+/// Whether its losses come in bursts.
+pub(crate) fn is_clumped(step: &Step) -> bool {
+    design_effect(step) >= CLUMPED
 }
 
 /// What one loss of a step says less than an independent one: 1 for those, more for bursts.

@@ -3,7 +3,7 @@
 use weir_stats::{Counted, Variation, rate_classes};
 
 use super::outages::Outage;
-use super::process::design_effect;
+use super::process::is_clumped;
 use super::step::Step;
 
 /// Chance at which flows of one delay may be divided by their loss, for the same reason.
@@ -11,9 +11,6 @@ const LOSS_CHANCE: f64 = 0.001;
 
 /// Classes of flows whose loss differs by less than this factor are one: bursts make such differences.
 const TIMES: f64 = 2.0;
-
-/// Lost packets that an independent loss stands for, where losses come in bursts.
-const CLUMPED: f64 = 1.5;
 
 /// Flows that cannot be told apart by delay, loss or outages.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,10 +47,10 @@ pub(crate) fn least_and_most(step: &Step) -> Option<(Counted, Counted)> {
         return None;
     }
     let classes = rate_classes(&step.events, LOSS_CHANCE, Variation::within(&step.events));
-    let classes = if design_effect(step) < CLUMPED {
-        classes
-    } else {
+    let classes = if is_clumped(step) {
         joined(classes, &step.flow_loss)
+    } else {
+        classes
     };
     let loss = |flows: &Vec<usize>| {
         let counts: Vec<Counted> = flows.iter().map(|flow| step.flow_loss[*flow]).collect();
