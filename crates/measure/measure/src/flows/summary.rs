@@ -237,10 +237,9 @@ impl BothEnds {
         let counts = sender.counts;
         let trains = if sender.segmented { at_sender.send } else { 0 };
         let drops = DropsOfHosts {
-            // A full buffer refuses whole trains, so the mean is rounded up.
             socket: DroppedBuffers {
                 count: socket_drops,
-                packets_each: receiver.packets_per_buffer.ceil(),
+                packets_each: receiver.packets_per_buffer,
             },
             receiving: at_receiver.receive,
             // A train that the host drops is many packets, but one in the host's count.
