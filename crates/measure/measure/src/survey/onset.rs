@@ -36,6 +36,8 @@ const CUT: f64 = 0.9;
 const SHORTER: f64 = 1.1;
 /// Short bursts are sent at this share of the rate of longer ones that lose, to see whether they lose as well: so much lower that it counts as another rate.
 const SLIGHTLY_LOWER: f64 = 0.985;
+/// A limit takes the rest where a test loses more than this multiple of what a slow one does.
+const HIDDEN: f64 = 1.1;
 /// Slower tests than this share of the fastest say nothing about it.
 const LOWEST_SHARE: f64 = 0.01;
 
@@ -221,6 +223,27 @@ impl Survey {
             .then_some((low.asked, length))
     }
 
+    /// A rate below the slowest that was tried, which loses, too, and a shorter payload: where a limit takes more of every shorter one, only slow
+    /// tests of these tell whether long ones are lost by their length, from the longest down to one that loses less.
+    fn unhidden(&self, tried: &Tried, first: &DirectionSummary) -> Option<(f64, u32)> {
+        let slowest = tried.0[0];
+        if tried.0.len() < 2 || slowest.loss < LEAST_LOSS {
+            return None;
+        }
+        let is_shorter = |row: &&DirectionSummary| row.length < first.length;
+        let of_sweep = || self.found.by_length.iter().filter(is_shorter);
+        let hidden = of_sweep().all(|row| row.loss > HIDDEN * slowest.loss + SLACK);
+        let slow = || self.found.by_rate.iter().filter(is_shorter);
+        let tried = slow().map(|row| row.length).min().unwrap_or(u32::MAX);
+        let lengths = of_sweep().map(|row| row.length);
+        let next = lengths.filter(|length| *length < tried).max();
+        let lose_alike = slow().all(|row| row.loss >= SAME * slowest.loss);
+        let is_asked = hidden && lose_alike && first.flows == self.usual_flows();
+        // As many packets per second, since a limit may be one on these.
+        let rate = |length: u32| slowest.asked * f64::from(length) / f64::from(first.length);
+        next.filter(|_| is_asked).map(|length| (rate(length), length))
+    }
+
     /// After the forward sweeps, queues a step at a rate at which loss may begin.
     pub(super) fn approach_onset(&mut self, duration_ns: u64) {
         let of_sweeps = |step: &Step| match step {
@@ -235,7 +258,11 @@ impl Survey {
             let first = rows.first()?;
             let more = tried.next().filter(|_| self.rate_steps < MOST_FURTHER_STEPS);
             let same = more.map(|rate| (rate, first.length));
-            let (rate, length) = same.or_else(|| self.shorter(&tried, first))?;
+            let shorter = || {
+                self.shorter(&tried, first)
+                    .or_else(|| self.unhidden(&tried, first))
+            };
+            let (rate, length) = same.or_else(shorter)?;
             Some(FlowsPlan {
                 format: VideoFormat::of_rate(Rate(rate as u64), self.plan.format.frame_rate),
                 flows: first.flows,

@@ -382,6 +382,39 @@ fn the_rate_at_which_loss_begins_is_found_with_the_flows_that_lose() {
 }
 
 #[test]
+fn slow_tests_of_shorter_payloads_tell_a_length_from_loss_that_all_meet() {
+    // As many packets per second pass of every length, fewer than the media has of the longest.
+    const HELD: f64 = 20_000.0;
+    // Above this length a fifth is lost first: the longest payloads are tried down to one that loses nothing.
+    for (above, slow) in [
+        (1_300, vec![1200, 1400, 3900, 6000, 8100]),
+        (7_000, vec![6000, 8100]),
+    ] {
+        let mut survey = survey(u64::MAX);
+        let (_, estimate) = survey.estimate(9000);
+        let (first, _) = survey.next_step().expect("a first step");
+        survey.on_result(&first, mtu(9000));
+        while let Some((step, _)) = survey.next_step() {
+            let Step::Flows(plan) = &step else { continue };
+            let mut found = on_hosts_that_hold(u64::MAX, plan);
+            if let StepSummary::Flows(found) = &mut found
+                && let Some(row) = &mut found.forward
+            {
+                let long = if plan.length > above { 0.2 } else { 0.0 };
+                let packets = plan.format.rate().0 as f64 / 8.0 / f64::from(plan.length) * (1.0 - long);
+                row.loss = 1.0 - (1.0 - long) * (HELD / packets).min(1.0);
+                row.lost = (row.sent as f64 * row.loss) as u64;
+            }
+            survey.on_result(&step, found);
+        }
+        let found = survey.summary();
+        assert!(found.bytes <= estimate, "{} of {estimate}", found.bytes);
+        let rows = found.by_rate.iter().filter(|row| row.length != 8972);
+        assert_eq!(rows.map(|row| row.length).collect::<Vec<_>>(), slow);
+    }
+}
+
+#[test]
 fn both_families_are_sent_payloads_that_fit_into_both() {
     let mut survey = survey(u64::MAX).beside("fd00::1".parse().expect("an address"));
     let (_, estimate) = survey.estimate(9000);
