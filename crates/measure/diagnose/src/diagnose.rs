@@ -96,7 +96,8 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     let counts = |step: &&Step| step.test.payload <= longest && !ecn::is_dropped(step);
     // What hosts drop comes in bursts of their own.
     let mut plain: Vec<&Step> = steps
-        .plain()
+        .of_process()
+        .into_iter()
         .filter(counts)
         .filter(|step| step.host_share() <= OF_HOSTS)
         .collect();
@@ -107,7 +108,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         plain = steps.unlimited().filter(counts).collect();
     }
     let of_process = |tests: &[&Step], pattern| loss_process::find(&process(tests)?, pattern);
-    findings.extend(of_process(&plain, steps.pattern));
+    findings.extend(of_process(&plain, steps.process_pattern));
     if plain.is_empty() {
         let below: Vec<&Step> = steps.below_limit().filter(counts).collect();
         // That slower tests lose nothing is what the limit's finding says.

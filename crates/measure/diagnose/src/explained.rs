@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
 use weir_units::{count_of, format_count, format_percent};
 
-use crate::analysis::joint::Expected;
+use crate::analysis::expected::Expected;
 use crate::analysis::{RateDrop, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::findings::loss_pattern;
@@ -14,9 +14,6 @@ use crate::words::{rows_of, way};
 const MUCH: f64 = 0.05;
 /// Fewer packets than this need no explanation.
 const LEAST: f64 = 20.0;
-/// A test may lose more than expected by so many standard deviations, or by this multiple of what the worst route of others lost.
-const WITHIN: f64 = 3.0;
-const ON_WORST: f64 = 1.5;
 
 /// What explains the lost packets of a direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +72,8 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
     ];
     // Routes that lose unequally and a loss that grows with the flows say more of the same packets than a process does, and no
     // process of a path has a pattern.
-    let process = |finding: &&Finding| finding.name == FindingName::LossProcess && steps.pattern.is_none();
+    let has_pattern = steps.process_pattern.is_some();
+    let process = |finding: &&Finding| finding.name == FindingName::LossProcess && !has_pattern;
     let everywhere = found(&[FindingName::RouteLoss])
         .or_else(|| found(&[FindingName::EcnDropped]))
         .or_else(|| found(&[FindingName::FiveTupleIgnored]))
@@ -123,14 +121,14 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
         // What a limit of other tests explains, too, is the limit's.
         let drop = step.drop.filter(|_| is_own || !steps.is_limited(index));
         let expected = steps.expected.get(&index);
-        (step, causes(step, drop, expected, steps.is_limited(index)))
+        (step, causes(step, drop, expected))
     };
     (0..).zip(&steps.steps).map(of)
 }
 
 /// What took the lost packets of a test: hosts, dark times and a drop of the rate are counted; the rest goes to what the inference expects, as
-/// far as it is expected. What a limit takes of a test that met it is less sure than the rest: it varies with bursts.
-fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>, is_limited: bool) -> Causes {
+/// far as it is expected; what was lost more or less, to what varies most.
+fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
     let dark = step.outages_of_network().flat_map(|outage| &outage.parts);
     // A host that stands still makes flows dark, and counts what it dropped.
@@ -150,25 +148,20 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>, is_l
         };
     };
     let all = expected.all() * sent;
-    let most = all + (WITHIN * expected.deviation).max(ON_WORST * expected.worst_route) * sent;
-    let unexplained = if rest > most { rest - all } else { 0.0 };
-    let explained = rest - unexplained;
-    let [limit, long, everywhere] =
-        [expected.limit, expected.long, expected.everywhere].map(|share| share * sent);
-    let scaled = |sum: f64| explained / sum.max(f64::EPSILON);
-    // What varies the most takes the rest: a limit that it met, or the routes that its flows happened to take.
-    let (limit, long, everywhere) = if is_limited {
-        let scale = scaled(long + everywhere).min(1.0);
-        let (long, everywhere) = (scale * long, scale * everywhere);
-        ((explained - long - everywhere).max(0.0), long, everywhere)
-    } else if expected.of_routes.max(expected.worst_route) > 0.0 {
-        let scale = scaled(long + limit).min(1.0);
-        let (limit, long) = (scale * limit, scale * long);
-        (limit, long, (explained - limit - long).max(0.0))
+    let unexplained = if rest > expected.most() * sent {
+        rest - all
     } else {
-        let scale = scaled(all);
-        (scale * limit, scale * long, scale * everywhere)
+        0.0
     };
+    let explained = rest - unexplained;
+    let means = [expected.limit, expected.long, expected.everywhere];
+    let [of_limit, of_long, of_everywhere] = expected.variances;
+    let variances = [of_limit, of_long, of_everywhere + expected.worst_route.powi(2)];
+    let surplus = (explained - all) / variances.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let part = |(mean, variance): (f64, f64)| (mean * sent + surplus * variance).max(0.0);
+    let parts = [0, 1, 2].map(|cause| part((means[cause], variances[cause])));
+    let scale = explained / parts.iter().sum::<f64>().max(f64::EPSILON);
+    let [limit, long, everywhere] = parts.map(|part| part * scale);
     Causes {
         host,
         dark,
@@ -186,7 +179,7 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
     if explained.unexplained <= MUCH || packets < LEAST {
         return None;
     }
-    let of_pattern = |causes: &Causes| steps.pattern.map_or(0.0, |_| causes.everywhere);
+    let of_pattern = |causes: &Causes| steps.process_pattern.map_or(0.0, |_| causes.everywhere);
     let (step, most) = of_steps(steps)
         .map(|(step, causes)| (step, causes.unexplained + of_pattern(&causes)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -4,7 +4,7 @@ use weir_diagnose::{ExplainedBy, FindingName};
 use weir_measure::flows::FlowsPlan;
 use weir_measure::survey::Step;
 use weir_results::Direction;
-use weir_simulate::judgement::{OutsideAnswer, answer_to_outside};
+use weir_simulate::judgement::{OutsideAnswer, answer_to_outside, error_of_shares};
 use weir_simulate::networks::{Fault, Network, Outside, draw_apart, draw_outside};
 use weir_simulate::{Middlebox, Observed, StepTruth, observe};
 use weir_stats::{Counters as _, LinkDrops};
@@ -327,4 +327,43 @@ fn a_cause_outside_the_model_has_to_stay_unexplained_or_be_described_truly() {
     };
     assert_eq!(capped_at(committed), OutsideAnswer::Honest);
     assert_eq!(capped_at(1.2 * peak), OutsideAnswer::Wrong);
+}
+
+/// Shares of the loss of networks with three faults, by seed and number, within five points of the truth.
+#[track_caller]
+fn shares_are_right(networks: &[(u64, u64)]) {
+    for (seed, number) in networks {
+        let observed = observed(&draw_apart(3, *seed, *number));
+        let error = error_of_shares(&observed).expect("a network that loses packets");
+        assert!(
+            error < 0.05,
+            "network {number} of {seed}: off by {error:.2}: {:#?}",
+            observed.diagnosis.explained
+        );
+    }
+}
+
+#[test]
+fn a_bucket_cuts_the_bursts_of_a_late_sender() {
+    shares_are_right(&[(1_732_584_193, 14), (1_732_584_193, 68), (1_201_320_412, 28)]);
+}
+
+#[test]
+fn a_limit_lets_as_much_through_at_every_rate() {
+    shares_are_right(&[(1_732_584_193, 25)]);
+}
+
+#[test]
+fn a_cap_on_each_flow_and_a_length_take_as_much() {
+    shares_are_right(&[(1_201_320_412, 49)]);
+}
+
+#[test]
+fn loss_beside_a_full_path_is_not_its_own() {
+    shares_are_right(&[(577_215_664, 47)]);
+}
+
+#[test]
+fn chance_losses_are_those_of_what_varies() {
+    shares_are_right(&[(1_732_584_193, 100), (1_201_320_412, 25)]);
 }

@@ -168,3 +168,41 @@ fn long_packets_lose_singly_beside_bursts() {
     let cliff = the(&diagnosis, FindingName::PayloadCliff);
     assert!(cliff.sentence.contains("those of 3900 and less"), "{cliff:#?}");
 }
+
+#[test]
+fn a_bucket_shorter_than_the_bursts_of_a_flow_is_a_cap_on_it() {
+    let mut link = link(vec![lossy(0.001)]);
+    link.forward.flow_rate = Some(FlowRateCap {
+        rate: 200_000_000,
+        burst: 25_000,
+    });
+    let (_, diagnosis) = surveyed(&link, 400_000_000);
+    the(&diagnosis, FindingName::FlowRateCap);
+    let long = |finding: &&Finding| finding.name == FindingName::PayloadCliff;
+    assert_eq!(diagnosis.findings.iter().find(long), None);
+    let process = the(&diagnosis, FindingName::LossProcess);
+    assert!(process.sentence.contains("one by one"), "{process:#?}");
+    let loss = number(process, "loss");
+    assert!((loss / 0.001 - 1.0).abs() < 0.25, "{process:#?}");
+}
+
+#[test]
+fn slow_tests_show_a_length_where_a_limit_takes_more_of_every_other() {
+    let mut link = link(vec![route()]);
+    link.forward.mtu.bytes = 1500;
+    long_packets_lose(&mut link, 1440, 0.14);
+    link.forward.flow_rate = Some(FlowRateCap {
+        rate: 20_000_000,
+        burst: 50_000,
+    });
+    let (summary, diagnosis) = surveyed(&link, 200_000_000);
+    let slow = summary
+        .by_rate
+        .iter()
+        .filter(|row| row.length == 1400 && row.loss < 0.01);
+    assert_eq!(slow.count(), 1);
+    let cliff = the(&diagnosis, FindingName::PayloadCliff);
+    assert!(cliff.sentence.contains("those of 1400 and less"), "{cliff:#?}");
+    the(&diagnosis, FindingName::FlowRateCap);
+    assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
+}

@@ -5,41 +5,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_measure::survey::LossOnset;
-use weir_stats::median;
 
 use super::Step;
+use super::expected::{EXACT, Expected, MOST_UNEVEN, WITHIN, predicted};
 use super::limit::{Limit, LimitKind};
 use super::limits::{self, Looked, Steadiness};
 use super::load::{self, Load};
 use super::pattern::is_every_length_alike;
+use super::set_of_causes::Causes;
 use super::single_losses::{self, Said};
 use super::spread::{Spread, spreads};
 
 /// A cause has to make the prediction better by this much (nats): above the logarithm of the number of sets that are
 /// tried.
 const PRICE: f64 = 12.0;
-/// The prediction of a test by a limit is off by this share of it: bursts, buckets and their first fill.
-const ROUGH: f64 = 0.02;
-/// Any other by one of these shares, whichever predicts all tests better: few paths lose the same in every second, but some do.
-const UNEVEN: [f64; 5] = [0.05, 0.02, 0.01, 0.003, 0.0];
-/// The same where a full path decides: what its queue takes depends on the sender's bursts.
-const FULL: f64 = 0.05;
-/// Packets that a host dropped are counted, or estimated, with this error.
-const HOST: f64 = 0.1;
-/// Where a burst takes this number of packets or more, what long packets lose beside bursts is counted by events.
-const CLUMPED: f64 = 4.0;
-/// Loss below which a prediction is exact enough.
-const EXACT: f64 = 2e-5;
+/// A prediction is off by one of these shares of it, whichever predicts all tests better: few paths lose the same in every second, but
+/// some do.
+const UNEVEN: [f64; 5] = [MOST_UNEVEN, 0.02, 0.01, 0.003, 0.0];
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
-/// Loss of long packets is at most this multiple of that of any test of them, and that many packets and standard deviations more.
-const LIKE: f64 = 3.0;
-const FEW: f64 = 20.0;
-const WITHIN: f64 = 3.0;
-/// Numbers of flows that have to differ for a growth with them.
-const LEAST_COUNTS: usize = 3;
-/// No loss grows beyond this share.
-const MOST: f64 = 0.999;
 /// A test at a lower rate that is near a limit may lose anything from nothing to this share.
 const NEAR_LIMIT: f64 = 0.1;
 /// A test that is further off than this many deviations says no more against a set of causes than one that is.
@@ -58,30 +42,6 @@ pub(crate) struct Joint {
     pub long: Option<Long>,
     /// What each test is expected to lose, by its index; none where it was sent without a rate.
     pub expected: BTreeMap<usize, Expected>,
-}
-
-/// Shares of a test's packets that the network is expected to lose, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Expected {
-    /// To the limit.
-    pub limit: f64,
-    /// Because they are long.
-    pub long: f64,
-    /// To what all tests meet, the more so with more flows where loss grows with their number.
-    pub everywhere: f64,
-    /// Standard deviation of all of it.
-    pub deviation: f64,
-    /// Variance of it that comes from which flows take which routes.
-    pub of_routes: f64,
-    /// What it loses more if all its flows take the route that loses most; 0 where they lose unequally in this test.
-    pub worst_route: f64,
-}
-
-impl Expected {
-    /// All of it.
-    pub fn all(&self) -> f64 {
-        self.limit + self.long + self.everywhere
-    }
 }
 
 /// Loss that grows with the number of flows.
@@ -160,9 +120,9 @@ pub(super) fn infer(
     let is_predicted = |(load, spread): &(&Load, &Spread)| {
         let mut load = (*load).clone();
         load.beside = best.causes.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, limit, spread, UNEVEN[0]);
+        let (predicted, deviation) = predicted(&load, limit, spread, MOST_UNEVEN);
         let is_below = load.index < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
-        is_below && !load.mostly_dark && (load.loss - predicted).abs() < FAR * deviation
+        is_below && !load.mostly_dark && (load.loss - predicted).abs() < WITHIN * deviation
     };
     // Where flows lose unequally in some tests, the others say little of what all routes lose.
     let worst_route = loads.iter().map(|load| load.worst_route).fold(0.0, f64::max);
@@ -178,7 +138,7 @@ pub(super) fn infer(
         .causes
         .refined(&telling.collect::<Vec<_>>(), limit, best.singly);
     let expected = |(load, spread): (&Load, &Spread)| {
-        let mut expected = causes.expected(load, limit, spread);
+        let mut expected = Expected::of(&causes, load, limit, spread);
         expected.worst_route = if load.knows_routes { 0.0 } else { worst_route };
         (load.index, expected)
     };
@@ -236,9 +196,9 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
                 .against_chance(looked.steps, &loads[..full], limit.as_ref())
                 .min(DECIDED)
         };
-        let values = limit.as_ref().map_or(0, |limit| 1 + usize::from(limit.is_wide()));
+        let values = limit.as_ref().map_or(0.0, Limit::values);
         let which_length = causes.long.map_or(0.0, |_| lengths.ln());
-        let price = which_length + PRICE * (causes.count() + values) as f64;
+        let price = which_length + PRICE * (causes.count() as f64 + values);
         Tried {
             causes,
             limit,
@@ -271,286 +231,6 @@ fn weigh_events(steps: &[Step], (loads, spreads): (&[Load], &[Spread]), all: &mu
     }
 }
 
-/// Loss that is not a limit's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Causes {
-    /// Packets of all tests are lost with this probability.
-    everywhere: f64,
-    /// For each flow beyond the first, with so much more.
-    growth: f64,
-    /// Longer payloads than this are lost with that probability, too.
-    long: Option<(u32, f64)>,
-}
-
-impl Causes {
-    /// What the losses of the tests themselves suggest: every test may be one that meets no limit.
-    fn suggested_by(loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
-        let mut lengths: Vec<u32> = loads.iter().map(|load| load.payload).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        lengths.pop();
-        let mut all = Vec::new();
-        let losses = distinct(loads.iter().map(|load| load.loss).chain([0.0]).collect());
-        for everywhere in losses.into_iter().filter(|loss| *loss < 1.0) {
-            let plain = Causes {
-                everywhere,
-                growth: 0.0,
-                long: None,
-            };
-            // Of causes that predict the same, the first is taken: the plainest.
-            all.push(plain);
-            all.extend(plain.with_growth(u32::MAX, loads));
-            for longest in &lengths {
-                all.extend(plain.with_long(*longest, loads, spreads));
-                let growing = plain.with_growth(*longest, loads).into_iter();
-                all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads, spreads)));
-            }
-        }
-        for longest in &lengths {
-            let growing = Causes::growing_as_long(*longest, loads).into_iter();
-            all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads, spreads)));
-        }
-        all
-    }
-
-    /// The same, and loss that grows with the flows, as the middle one of the tests of no longer packets suggests.
-    fn with_growth(self, longest: u32, loads: &[Load]) -> Option<Causes> {
-        let short = || loads.iter().filter(|load| load.payload <= longest);
-        if !are_swept(short()) {
-            return None;
-        }
-        let of_flow = |load: &Load| (load.loss - self.everywhere) / (load.flows - 1.0);
-        let growth = median(short().filter(|load| load.flows > 1.0).map(of_flow).collect());
-        (growth > 0.0).then_some(Causes { growth, ..self })
-    }
-
-    /// Loss that grows with the flows as tests of longer packets suggest, where those of short ones all have as many flows; alone, or
-    /// beside what the short ones lose beyond it.
-    fn growing_as_long(longest: u32, loads: &[Load]) -> Vec<Causes> {
-        let (short, long): (Vec<&Load>, Vec<&Load>) = loads.iter().partition(|load| load.payload <= longest);
-        if are_swept(short.iter().copied()) || !are_swept(long.iter().copied()) {
-            return Vec::new();
-        }
-        let pairs = (0..long.len()).flat_map(|at| {
-            long[at + 1..]
-                .iter()
-                .map(|other| (long[at], *other))
-                .collect::<Vec<_>>()
-        });
-        let differ = pairs.filter(|(a, b)| a.flows != b.flows);
-        let slope = median(
-            differ
-                .map(|(a, b)| (a.loss - b.loss) / (a.flows - b.flows))
-                .collect(),
-        );
-        // What the length takes hides as much of the growth.
-        let with_one = median(
-            long.iter()
-                .map(|load| load.loss - slope * (load.flows - 1.0))
-                .collect(),
-        );
-        let growth = slope / (1.0 - with_one).max(0.1);
-        if growth <= 0.0 {
-            return Vec::new();
-        }
-        let beyond = |load: &&Load| (load.loss - growth * (load.flows - 1.0)).max(0.0);
-        let rest = median(short.iter().map(beyond).collect());
-        let with = |everywhere| Causes {
-            everywhere,
-            growth,
-            long: None,
-        };
-        distinct(vec![0.0, rest]).into_iter().map(with).collect()
-    }
-
-    /// The same, and each loss of longer packets than this that a test suggests.
-    fn with_long(self, longest: u32, loads: &[Load], spreads: &[Spread]) -> Vec<Causes> {
-        let longer = || {
-            let all = loads.iter().zip(spreads);
-            all.filter(|(load, _)| load.payload > longest)
-        };
-        let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
-        // Whatever else a test meets, its long packets are lost all the same.
-        let bound = |(load, spread): (&Load, &Spread)| {
-            let host = HOST * load.by_host;
-            let chance = WITHIN * (spread.variance(load, load.loss) + host * host).sqrt();
-            LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64 + chance
-        };
-        let most = longer().map(bound).fold(1.0, f64::min);
-        distinct(
-            longer()
-                .map(|(load, _)| beyond(load))
-                .filter(|loss| *loss > 0.0 && *loss < most)
-                .collect(),
-        )
-        .into_iter()
-        .map(|loss| Causes {
-            long: Some((longest, loss)),
-            ..self
-        })
-        .collect()
-    }
-
-    /// Loss that does not depend on the length, with so many flows.
-    fn everywhere_with(&self, flows: f64) -> f64 {
-        (self.everywhere + self.growth * (flows - 1.0)).min(MOST)
-    }
-
-    fn long_of(&self, load: &Load) -> f64 {
-        let long = self.long.filter(|(longest, _)| load.payload > *longest);
-        long.map_or(0.0, |(_, loss)| loss)
-    }
-
-    fn loss_of(&self, load: &Load) -> f64 {
-        1.0 - (1.0 - self.everywhere_with(load.flows)) * (1.0 - self.long_of(load))
-    }
-
-    /// What it says against them that a test lost nothing, nats: that it met none of few bursts is no more unlikely than that.
-    fn against_none(&self, load: &Load, spread: &Spread) -> f64 {
-        if load.counted.events > 0 {
-            return f64::MAX;
-        }
-        let bursts = self.everywhere_with(load.flows) / spread.bursts.max(1.0);
-        (bursts + self.long_of(load)) * load.counted.trials as f64
-    }
-
-    /// What the network is expected to lose of a test. Each cause takes of what those before it on the path let through, in the
-    /// order of a link: a length, caps, losses of routes, and their queues.
-    fn expected(&self, load: &Load, limit: Option<&Limit>, spread: &Spread) -> Expected {
-        let mut load = load.clone();
-        load.beside = self.loss_of(&load);
-        let of_any_flows = Spread {
-            routes: spread.of_others,
-            ..*spread
-        };
-        let (predicted, deviation) = predicted(&load, limit, &of_any_flows, UNEVEN[0]);
-        let long = self.long_of(&load);
-        let taken = 1.0 - (1.0 - predicted) / (1.0 - load.beside).max(1e-9);
-        let is_cap = limit.is_some_and(|limit| limit.kind != LimitKind::Path);
-        let before = if is_cap { taken } else { 0.0 };
-        let everywhere = (1.0 - long) * (1.0 - before) * self.everywhere_with(load.flows);
-        let by_route = load.by_route * (1.0 - predicted);
-        Expected {
-            limit: predicted - long - everywhere,
-            long,
-            everywhere: everywhere + by_route,
-            deviation,
-            of_routes: spread.of_others,
-            worst_route: 0.0,
-        }
-    }
-
-    /// The same causes, with the losses of all tests that meet no limit in place of single ones.
-    fn refined(self, loads: &[Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
-        let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
-        let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index));
-        let (short, long): (Vec<&Load>, Vec<&Load>) = loads
-            .iter()
-            .filter(is_free)
-            .partition(|load| load.payload <= longest);
-        let sent = |load: &&Load| load.counted.trials as f64;
-        let singly = singly.filter(|said| said.packets_per_event >= CLUMPED);
-        if let Some(share) = singly.and_then(|said| said.share) {
-            // All tests together say more of bursts than those of short packets alone.
-            let lost = |load: &&Load| load.counted.events as f64;
-            let all = || short.iter().chain(&long);
-            let singly = share * long.iter().map(sent).sum::<f64>();
-            let everywhere = (all().map(lost).sum::<f64>() - singly) / all().map(sent).sum::<f64>().max(1.0);
-            return Causes {
-                everywhere: everywhere.max(0.0),
-                growth: 0.0,
-                long: Some((longest, share)),
-            };
-        }
-        let refined = self.fitted(&short, &long);
-        let passed: f64 = long.iter().map(|load| sent(load) * (1.0 - load.loss)).sum();
-        let reached: f64 = long
-            .iter()
-            .map(|load| sent(load) * (1.0 - refined.everywhere_with(load.flows)))
-            .sum();
-        let beyond = |loss: f64| {
-            if reached > 0.0 {
-                (1.0 - passed / reached).max(0.0)
-            } else {
-                loss
-            }
-        };
-        Causes {
-            long: self.long.map(|(longest, loss)| (longest, beyond(loss))),
-            ..refined
-        }
-    }
-
-    /// With the lines over the number of flows that fit tests of short and of long packets best: as steep, and one above the other.
-    fn fitted(self, short: &[&Load], long: &[&Load]) -> Causes {
-        let length = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.long_of(load)).max(1e-9);
-        let of_short = Line::of(short, length);
-        if of_short.packets <= 0.0 {
-            return self;
-        }
-        let of_long = Line::of(long, length);
-        let squares = of_short.squares + of_long.squares;
-        let growth = if self.growth > 0.0 && squares > 0.0 {
-            ((of_short.products + of_long.products) / squares).max(0.0)
-        } else {
-            self.growth
-        };
-        Causes {
-            everywhere: (of_short.loss - growth * of_short.beyond).max(0.0),
-            growth,
-            ..self
-        }
-    }
-
-    fn count(&self) -> usize {
-        usize::from(self.everywhere > 0.0) + usize::from(self.growth > 0.0) + usize::from(self.long.is_some())
-    }
-}
-
-/// The losses of tests over their numbers of flows beyond the first, each weighted by its packets.
-struct Line {
-    packets: f64,
-    /// Means.
-    beyond: f64,
-    loss: f64,
-    /// Sums of the squares of the flows' deviations from their mean, and of their products with those of the losses.
-    squares: f64,
-    products: f64,
-}
-
-impl Line {
-    fn of(tests: &[&Load], loss: impl Fn(&Load) -> f64) -> Self {
-        let sum = |of: &dyn Fn(&Load) -> f64| -> f64 {
-            let each = tests.iter();
-            each.map(|load| load.counted.trials as f64 * of(load)).sum()
-        };
-        let packets = sum(&|_| 1.0);
-        let mean = |of: &dyn Fn(&Load) -> f64| sum(of) / packets.max(1.0);
-        let (beyond, mean_loss) = (mean(&|load| load.flows - 1.0), mean(&loss));
-        let off = |load: &Load| load.flows - 1.0 - beyond;
-        Line {
-            packets,
-            beyond,
-            loss: mean_loss,
-            squares: sum(&|load| off(load).powi(2)),
-            products: sum(&|load| off(load) * (loss(load) - mean_loss)),
-        }
-    }
-}
-
-/// Whether these tests are of enough numbers of flows to show a growth with them.
-fn are_swept<'l>(tests: impl Iterator<Item = &'l Load>) -> bool {
-    let counts: BTreeSet<u32> = tests.map(|load| load.flows as u32).collect();
-    counts.len() >= LEAST_COUNTS
-}
-
-/// Of losses that are nearly the same, one.
-fn distinct(mut losses: Vec<f64>) -> Vec<f64> {
-    losses.sort_by(f64::total_cmp);
-    losses.dedup_by(|a, b| (*a - *b).abs() <= 0.01 * *b);
-    losses
-}
-
 /// What a test's loss says against a prediction: the negative logarithm of its normal density, so that a prediction that
 /// fits everything pays for being vague.
 fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f64 {
@@ -565,20 +245,4 @@ fn misfit_of_slower(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven:
         Some(limit) if !load.is_far_below(limit) => (NEAR_LIMIT / EXACT).ln(),
         _ => misfit(load, None, spread, uneven),
     }
-}
-
-/// The loss of a test, and its standard deviation.
-fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> (f64, f64) {
-    let taken = limit.map_or(0.0, |limit| load.taken_by(limit));
-    let predicted = 1.0 - (1.0 - load.beside) * (1.0 - taken);
-    let chance = spread.variance(load, 0.5 * (predicted + load.loss));
-    let rough = match limit {
-        Some(limit) if limit.kind == LimitKind::Path || limit.varies() => FULL + load.taken_within(limit),
-        Some(limit) if load.is_near(limit) => ROUGH,
-        _ => 0.0,
-    };
-    let uneven = uneven * predicted + EXACT;
-    let host = HOST * load.by_host;
-    let rough = rough * rough + uneven * uneven + host * host;
-    (predicted, (chance + rough).sqrt())
 }

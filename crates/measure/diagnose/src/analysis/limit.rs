@@ -5,8 +5,6 @@ use weir_measure::survey::LossOnset;
 /// Limited tests agree on a limit, where others do not, if they differ by at most this share: what a policer lets through varies with
 /// the sender's bursts.
 pub(super) const LOOSELY: f64 = 0.1;
-/// A limit whose largest value is more than this multiple of its smallest counts as two.
-const WIDE: f64 = 2.0;
 
 /// What kind of limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +64,10 @@ impl Limit {
         self.range.1 > (1.0 + LOOSELY) * self.range.0
     }
 
-    /// Whether its values differ so that it counts as two.
-    pub fn is_wide(&self) -> bool {
-        self.range.1 > WIDE * self.range.0
+    /// As how many values it counts: one more for each time that its range doubles.
+    pub fn values(&self) -> f64 {
+        let doubled = (self.range.1 / self.range.0.max(1.0)).log2();
+        if doubled > 1.0 { 1.0 + doubled } else { 1.0 }
     }
 
     /// What passes it with so many flows and payloads of this length, bits per second of payload; none where no tests at several

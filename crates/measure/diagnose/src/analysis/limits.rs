@@ -29,6 +29,8 @@ const ROUGHLY: f64 = 0.25;
 const VARIES: f64 = 1.0;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
+/// Of random loss at most as much less passes as is sent less: this times.
+const MUCH_SLOWER: f64 = 1.5;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
@@ -125,15 +127,22 @@ impl<'l> Loads<'l> {
         let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
         // One that loses a little, and whose queue never runs empty, meets the limit, too.
-        let meets = |load: &Load| load.excess() >= 0.5 * LEAST_LOSS && steps[load.index].queueing.stands();
+        let stands = |load: &Load| {
+            let queueing = &steps[load.index].queueing;
+            queueing.stands() && queueing.standing_ns > jitter_ns
+        };
+        let meets = |load: &Load| load.excess() >= 0.5 * LEAST_LOSS && stands(load);
         let free = all
             .iter()
             .filter(|load| !load.is_limited() && !load.mostly_dark && !meets(load));
         let mut free: Vec<f64> = free.map(|load| load.delay_ns).collect();
         if free.is_empty() {
             // A slower test that loses nothing may have filled a queue, but not all of them have.
-            let slower = looked.slower.iter().filter(|load| load.loss < SOME_LOSS);
-            free.extend(slower.map(|load| load.delay_ns).min_by(f64::total_cmp));
+            let least = |most: f64| {
+                let slower = looked.slower.iter().filter(|load| load.loss < most);
+                slower.map(|load| load.delay_ns).min_by(f64::total_cmp)
+            };
+            free.extend(least(SOME_LOSS).or_else(|| least(LEAST_LOSS)));
         }
         let (least_ns, most_ns) = spread(free.iter().copied());
         let waiting_ns = most_ns.max(jitter_ns) + (most_ns - least_ns).max(jitter_ns);
@@ -144,7 +153,7 @@ impl<'l> Loads<'l> {
         };
         let waits = |load: &&&Load| {
             let queueing = &steps[load.index].queueing;
-            queueing.median_ns > waiting_ns && (queueing.stands() || drains_slowly(load))
+            queueing.median_ns > waiting_ns && (stands(load) || drains_slowly(load))
         };
         // A short queue that overflows takes packets evenly, or several in a row, and seldom one by one at random.
         let at_random = |load: &&&Load| {
@@ -177,16 +186,23 @@ impl<'l> Loads<'l> {
         spread(self.limited().map(|load| load.flows))
     }
 
-    /// Whether a limit causes the loss: it does so more evenly than chance, or a lower rate alone passes; not where shorter bursts
-    /// at nearly the same rate do.
+    /// Whether a limit causes the loss: it does so more evenly than chance, as much passes at a much lower rate, or a lower rate alone
+    /// passes; not where shorter bursts at nearly the same rate do.
     fn is_of_limit(&self) -> bool {
+        let holds = |load: &Load| {
+            let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
+            let slower = self.slower.iter().filter(same);
+            let mut limited =
+                slower.filter(|other| load.asked >= MUCH_SLOWER * other.asked && other.is_limited());
+            limited.any(|other| (other.packets - load.packets).abs() <= LOOSELY * load.packets)
+        };
         let eases = |load: &Load| {
             let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
             let passes = |other: &&Load| LossOnset::is_below(other.loss, load.loss);
             let mut passing = self.slower.iter().filter(same).filter(passes).peekable();
             passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };
-        self.steady < STEADY || self.limited().any(eases)
+        self.steady < STEADY || self.limited().any(|load| holds(load) || eases(load))
     }
 
     /// A flow that takes too much is limited all the time, and as much passes over more flows: over all numbers of them that are
@@ -212,6 +228,13 @@ impl<'l> Loads<'l> {
         self.limited().all(|load| is_limited(load) && is_shared(load))
     }
 
+    /// A bucket of each flow is shorter than its bursts: most tests lose the last of what each flow sends, not of what all do.
+    fn cuts_bursts_of_flows(&self) -> bool {
+        let several = || self.limited().filter(|load| load.flows > 1.0);
+        let cut = several().filter(|load| load.loses_last_of_each()).count();
+        cut >= 2 && cut * 2 > several().count()
+    }
+
     /// Each flow got the same.
     fn flow_rate(&self) -> Option<Limit> {
         let of: Quantity = |load| load.bits / load.flows;
@@ -223,6 +246,18 @@ impl<'l> Loads<'l> {
         {
             return Some(self.limit(LimitKind::FlowRate, range, Some(&of)));
         }
+        if self.cuts_bursts_of_flows() {
+            let range = spread(self.limited().map(of));
+            let mut limit = self.limit(LimitKind::FlowRate, range, None);
+            // Of shorter packets more fit into the bucket: these meet it, too.
+            let met = |load: &&Load| load.loses_last_of_each() && load.excess() >= SOME_LOSS;
+            limit
+                .steps
+                .extend(self.all.iter().filter(met).map(|load| load.index));
+            limit.steps.sort_unstable();
+            limit.steps.dedup();
+            return Some(limit);
+        }
         if (self.queued && !grows) || !self.is_of_limit() {
             return None;
         }
@@ -230,7 +265,15 @@ impl<'l> Loads<'l> {
             return Some(self.limit(LimitKind::FlowRate, range, Some(&of)));
         }
         // A large bucket lets flows that send less go on for longer.
-        let range = self.holds(of, VARIES).filter(|_| grows)?;
+        let passes_less = |less: &Load, more: &Load| {
+            less.asked / less.flows < (1.0 - AGREE) * more.asked / more.flows
+                && of(less) < (1.0 - AGREE) * of(more)
+        };
+        let any_passes_less = || {
+            self.limited()
+                .any(|less| self.limited().any(|more| passes_less(less, more)))
+        };
+        let range = self.holds(of, VARIES).filter(|_| grows && !any_passes_less())?;
         let limit = self.limit(LimitKind::FlowRate, range, Some(&of));
         Some(Limit {
             value: range.0,

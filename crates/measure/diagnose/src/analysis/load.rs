@@ -3,10 +3,13 @@
 use weir_stats::Counted;
 
 use super::limit::{Limit, LimitKind};
+use super::pattern::Early;
 use super::pieces;
 use super::route_classes;
 use super::step::Step;
 
+/// Where the first half of bursts loses less than this share of what the whole does, bursts lose their last packets.
+pub(super) const LATE: f64 = 0.5;
 /// Less loss is no sign of a limit.
 pub(super) const LEAST_LOSS: f64 = 0.02;
 /// A test so far below a limit meets it all the same where a burst is more than its bucket.
@@ -53,6 +56,8 @@ pub(super) struct Load {
     pub by_host: f64,
     /// What three quarters of its pieces lost at least, where it lost as much as a limit takes.
     pub throughout: f64,
+    /// What the first half of its bursts lost, where that is known.
+    pub early: Option<Early>,
     /// What the flows lost that lose least, and those that lose most, where they lose unequally.
     routes: Option<(Counted, Counted)>,
     /// What their routes took of all that was sent, where the rest is of flows that lose least.
@@ -128,6 +133,7 @@ impl Load {
             } else {
                 0.0
             },
+            early: Early::of(step),
             by_host,
             beside: 0.0,
             mostly_dark,
@@ -188,6 +194,12 @@ impl Load {
     /// Share of the packets lost of those that others let through.
     pub fn excess(&self) -> f64 {
         beyond(self.loss, self.beside)
+    }
+
+    /// Whether it mostly loses the last packets of what each flow sends back to back, wherever these stand among those of other flows.
+    pub fn loses_last_of_each(&self) -> bool {
+        let is_late = |early: Early| early.of_each < LATE * self.loss.min(early.of_all);
+        self.flows > 1.0 && self.early.is_some_and(is_late)
     }
 
     pub fn is_limited(&self) -> bool {

@@ -3,6 +3,7 @@
 
 mod delay;
 mod events;
+pub(crate) mod expected;
 pub(crate) mod joint;
 pub(crate) mod limit;
 mod limits;
@@ -16,13 +17,14 @@ pub(crate) mod route_classes;
 pub(crate) mod routes;
 pub(crate) mod seen_routes;
 mod sequences;
+mod set_of_causes;
 mod single_losses;
 mod spread;
 mod step;
 mod steps;
 
 pub(crate) use outages::Outage;
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Early, Pattern};
 pub(crate) use rate_drop::RateDrop;
 pub(crate) use step::Step;
 pub(crate) use steps::Steps;

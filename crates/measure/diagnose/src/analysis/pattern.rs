@@ -114,6 +114,50 @@ pub(super) fn is_every_length_alike(steps: &[Step]) -> bool {
     several && found.windows(2).all(alike) && found.iter().all(|(.., share)| *share >= NEARLY_ALL)
 }
 
+/// Share of the packets that is lost of the first half of what is sent back to back, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Early {
+    /// Of all flows together.
+    pub of_all: f64,
+    /// Of each flow.
+    pub of_each: f64,
+}
+
+impl Early {
+    /// None where a test does not show it.
+    pub fn of(step: &Step) -> Option<Self> {
+        if !has_bursts(step) || !step.test.bursts_complete {
+            return None;
+        }
+        let mut bursts = BurstPlaces::new(&step.test.plan);
+        let (mut of_all, mut of_each) = (0.0, 0.0);
+        for burst in sequences::undisturbed(step) {
+            let looked_at = burst.length.min(MOST_OF_ONE);
+            for sequence in (0..looked_at).map(|offset| burst.first_sequence.saturating_add(offset)) {
+                of_all += f64::from(u8::from(bursts.place(sequence) < 0.5));
+                of_each += f64::from(u8::from(bursts.place_in_flow(sequence) < 0.5));
+            }
+            let others = 0.5 * (burst.length - looked_at) as f64;
+            of_all += others;
+            of_each += others;
+        }
+        let half = 0.5 * step.loss().trials.max(1) as f64;
+        Some(Early {
+            of_all: of_all / half,
+            of_each: of_each / half,
+        })
+    }
+
+    /// What takes packets wherever they stand takes no more of all of them than of either half.
+    pub fn least(&self) -> f64 {
+        self.of_all.min(self.of_each)
+    }
+}
+
+fn has_bursts(step: &Step) -> bool {
+    step.test.plan.length > 0 && step.test.plan.burst_packets() > 1
+}
+
 /// How often each distance from one lost packet to the next occurs.
 fn distances(step: &Step) -> BTreeMap<u64, u64> {
     let lost: Vec<&StreamBurst> = sequences::undisturbed(step).collect();
@@ -149,8 +193,7 @@ impl Stood {
             weight: 0.0,
             last: [(0.0, 0.0); LAST.len()],
         };
-        let has_bursts = |step: &&&Step| step.test.plan.length > 0 && step.test.plan.burst_packets() > 1;
-        for step in steps.iter().filter(has_bursts) {
+        for step in steps.iter().filter(|step| has_bursts(step)) {
             stood.add(step);
         }
         stood

@@ -65,7 +65,7 @@ impl Tests {
             seconds: step.test.active_ns as f64 / 1e9,
             lost,
             effect: squares / f64::max(all, 1.0),
-            of_routes: spread.routes * (lost.trials as f64).powi(2),
+            of_routes: spread.routes * (lost.trials as f64 / spread.bursts.max(1.0)).powi(2),
         })
     }
 

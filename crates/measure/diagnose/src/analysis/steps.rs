@@ -7,7 +7,8 @@ use weir_measure::survey::LossOnset;
 use weir_results::Direction;
 use weir_stats::{Variation, median};
 
-use super::joint::{self, Expected, Growth, Joint, Long};
+use super::expected::Expected;
+use super::joint::{self, Growth, Joint, Long};
 use super::limit::Limit;
 use super::load::Load;
 use super::outages::Outage;
@@ -49,6 +50,8 @@ pub(crate) struct Steps<'a> {
     pub variation: Variation,
     /// What is not chance about the losses of the plain steps.
     pub pattern: Option<Pattern>,
+    /// The same of those whose losses make a process.
+    pub process_pattern: Option<Pattern>,
 }
 
 impl<'a> Steps<'a> {
@@ -102,14 +105,17 @@ impl<'a> Steps<'a> {
             expected,
             variation: Variation::default(),
             pattern: None,
+            process_pattern: None,
         };
         // What long packets lose has a cause of its own.
         let longest = all.long.map_or(u32::MAX, |long| long.longest_good);
-        let short: Vec<&Step> = all.plain().filter(|step| step.test.payload <= longest).collect();
+        let is_short = |step: &&Step| step.test.payload <= longest;
+        let short: Vec<&Step> = all.plain().filter(is_short).collect();
         let variations = short.iter().map(|step| Variation::within(&step.events));
         let variation = variations.fold(Variation::default(), Variation::plus);
-        let pattern = pattern(&short);
-        (all.variation, all.pattern) = (variation, pattern);
+        let of_process: Vec<&Step> = all.of_process().into_iter().filter(is_short).collect();
+        let (of_all, of_process) = (pattern(&short), pattern(&of_process));
+        (all.variation, all.pattern, all.process_pattern) = (variation, of_all, of_process);
         all
     }
 
@@ -152,12 +158,12 @@ impl<'a> Steps<'a> {
 
     /// The steps whose loss neither a limit nor a drop of the rate explains.
     pub fn unlimited(&self) -> impl Iterator<Item = &Step<'a>> {
+        self.numbered().map(|(_, step)| step)
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (usize, &Step<'a>)> {
         let unlimited = |(index, step): &(usize, &Step)| !self.is_limited(*index) && step.drop.is_none();
-        self.steps
-            .iter()
-            .enumerate()
-            .filter(unlimited)
-            .map(|(_, step)| step)
+        self.steps.iter().enumerate().filter(unlimited)
     }
 
     /// The tests at lower rates that passed below a limit: their loss is not the limit's.
@@ -173,6 +179,23 @@ impl<'a> Steps<'a> {
     /// The steps whose loss neither a limit, nor a drop of the rate, nor a host explains.
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
+    }
+
+    /// Those of them whose losses make a process: they lost no more than the inference expects, since what took more of the others is
+    /// no process that all meet. All of them where the rest lost nothing.
+    pub fn of_process(&self) -> Vec<&Step<'a>> {
+        let is_predicted = |(index, step): &(usize, &Step)| {
+            let expected = self.expected.get(index);
+            !step.lost_on_host()
+                && expected.is_none_or(|expected| step.network_loss().rate() <= expected.most())
+        };
+        let predicted = self.numbered().filter(is_predicted).map(|(_, step)| step);
+        let predicted: Vec<&Step> = predicted.collect();
+        if predicted.iter().any(|step| step.network_loss().events > 0) {
+            predicted
+        } else {
+            self.plain().collect()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use weir_stats::{Counted, mann_whitney, median, total};
 use weir_units::format_percent;
 
 use super::severity_of_loss;
-use crate::analysis::{CHANCE, Step, Steps};
+use crate::analysis::{CHANCE, Early, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName};
 use crate::measured::Measured;
 use crate::words::{loss, rows_of_runs, way};
@@ -14,6 +14,9 @@ use crate::words::{loss, rows_of_runs, way};
 const TIMES: f64 = 5.0;
 /// Less loss than this is no cliff.
 const LEAST_LOSS: f64 = 2e-5;
+/// The first half of what is sent back to back loses this multiple of what all of it does, at least: a length takes packets wherever they
+/// stand, a bucket or queue that is shorter takes the last.
+const ANYWHERE: f64 = 0.5;
 
 /// Flows on each side that are compared: every flow is compared with every other.
 const MOST_FLOWS: usize = 2_048;
@@ -46,10 +49,14 @@ pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
 fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let long = steps.long?;
     let is_short = |step: &&Step| step.test.payload <= long.longest_good;
-    let (mut below, above): (Vec<&Step>, Vec<&Step>) = steps.unlimited().partition(is_short);
+    let (mut below, mut above): (Vec<&Step>, Vec<&Step>) = steps.unlimited().partition(is_short);
+    // Where all of them met a limit, slower ones tell what else packets lose.
+    let slower = || steps.below_limit();
     if below.is_empty() {
-        // Where all of them met a limit, slower ones tell what else short packets lose.
-        below = steps.below_limit().filter(is_short).collect();
+        below = slower().filter(is_short).collect();
+    }
+    if above.is_empty() {
+        above = slower().filter(|step| !is_short(step)).collect();
     }
     if below.is_empty() {
         below = steps.steps.iter().filter(is_short).collect();
@@ -57,7 +64,8 @@ fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     // Tests of short packets that lose more do so for a reason that no cause explains.
     let usual = median(above.iter().map(|step| step.network_loss().rate()).collect());
     below.retain(|step| step.network_loss().rate() < usual);
-    (!below.is_empty() && !above.is_empty()).then_some(Cliff {
+    let lose_more = pooled(&above).rate() > pooled(&below).rate();
+    (!below.is_empty() && lose_more).then_some(Cliff {
         below,
         above,
         p_value: (-long.gain).exp(),
@@ -98,7 +106,8 @@ fn difference(below: &[&Step], above: &[&Step]) -> Option<f64> {
     let low = pooled(below);
     let jumps = |step: &&Step| {
         let here = step.loss().rate();
-        here >= LEAST_LOSS && here >= TIMES * low.rate()
+        let is_anywhere = Early::of(step).is_none_or(|early| early.least() >= ANYWHERE * here);
+        here >= LEAST_LOSS && here >= TIMES * low.rate() && is_anywhere
     };
     if !above.iter().all(jumps) {
         return None;

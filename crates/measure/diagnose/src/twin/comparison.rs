@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
 use weir_stats::nearest;
 
-use crate::analysis::joint::Expected;
+use crate::analysis::expected::Expected;
 use crate::analysis::process::{design_effect, interval, process};
 use crate::analysis::{Step, Steps};
 use crate::measured::{Measured, RttTest};

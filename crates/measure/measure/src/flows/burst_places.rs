@@ -31,6 +31,16 @@ impl BurstPlaces {
         self.place_of(stream_sequence).0
     }
 
+    /// The same among the packets of its burst, whatever their flow, in the order of the stream: what a flow sends of a burst leaves in
+    /// this order.
+    pub fn place_in_flow(&self, stream_sequence: u64) -> f64 {
+        let index = stream_sequence.saturating_sub(self.first);
+        let in_frame = index % self.per_frame;
+        let (block, within) = (in_frame / self.burst, in_frame % self.burst);
+        let packets = self.burst.min(self.per_frame - block * self.burst);
+        (within as f64 + 0.5) / packets as f64
+    }
+
     /// How many packets left with it from this one on: below 1 for the last of a burst, below 2 for the one before it.
     pub fn until_end(&mut self, stream_sequence: u64) -> f64 {
         let (place, packets) = self.place_of(stream_sequence);
@@ -49,7 +59,7 @@ impl BurstPlaces {
     fn place_of(&mut self, stream_sequence: u64) -> (f64, u64) {
         let index = stream_sequence.saturating_sub(self.first);
         let (frame, in_frame) = (index / self.per_frame, index % self.per_frame);
-        let (block, within) = (in_frame / self.burst, in_frame % self.burst);
+        let block = in_frame / self.burst;
         let packets = self.burst.min(self.per_frame - block * self.burst);
         let flows = u64::from(self.spread.flows());
         let first_lane = frame
@@ -58,7 +68,7 @@ impl BurstPlaces {
             % flows;
         let flow = u64::from(self.spread.flow(stream_sequence).0);
         let turn = (flow + flows - first_lane) % flows;
-        let place = (turn as f64 + (within as f64 + 0.5) / packets as f64) / flows as f64;
+        let place = (turn as f64 + self.place_in_flow(stream_sequence)) / flows as f64;
         (place, packets)
     }
 }
