@@ -127,7 +127,7 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
 }
 
 /// What took the lost packets of a test: hosts, dark times and a drop of the rate are counted; the rest goes to what the inference expects, as
-/// far as it is expected; what was lost more or less, to what varies most.
+/// far as it is expected; a difference goes to what varies most.
 fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
     let dark = step.outages_of_network().flat_map(|outage| &outage.parts);

@@ -283,7 +283,7 @@ fn distinct(mut losses: Vec<f64>) -> Vec<f64> {
 }
 
 /// What a cause that takes packets wherever they stand in the sender's bursts takes at most of a test that mostly loses the last of
-/// them: about what it takes of their first half.
+/// them: about its part of their first half.
 fn wherever(load: &Load, spread: &Spread) -> f64 {
     let early = load.early.map(|early| early.least());
     let late = early.filter(|early| *early < LATE * load.loss);
