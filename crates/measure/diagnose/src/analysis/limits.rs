@@ -29,8 +29,8 @@ const ROUGHLY: f64 = 0.25;
 const VARIES: f64 = 1.0;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
-/// Of random loss at most as much less passes as is sent less: this times.
-const MUCH_SLOWER: f64 = 1.5;
+/// A test at this many times the rate of another of which as much comes through meets a limit.
+const MUCH_FASTER: f64 = 1.5;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
@@ -190,19 +190,25 @@ impl<'l> Loads<'l> {
     /// passes; not where shorter bursts at nearly the same rate do.
     fn is_of_limit(&self) -> bool {
         let holds = |load: &Load| {
-            let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
-            let slower = self.slower.iter().filter(same);
-            let mut limited =
-                slower.filter(|other| load.asked >= MUCH_SLOWER * other.asked && other.is_limited());
-            limited.any(|other| (other.packets - load.packets).abs() <= LOOSELY * load.packets)
+            let mut slower = self.slower_than(load).filter(|other| other.is_limited());
+            slower.any(|other| {
+                load.asked >= MUCH_FASTER * other.asked
+                    && (other.packets - load.packets).abs() <= LOOSELY * load.packets
+            })
         };
         let eases = |load: &Load| {
-            let same = |other: &&Load| (other.flows, other.payload) == (load.flows, load.payload);
             let passes = |other: &&Load| LossOnset::is_below(other.loss, load.loss);
-            let mut passing = self.slower.iter().filter(same).filter(passes).peekable();
+            let mut passing = self.slower_than(load).filter(passes).peekable();
             passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };
         self.steady < STEADY || self.limited().any(|load| holds(load) || eases(load))
+    }
+
+    /// Tests at lower rates with the same flows and payload.
+    fn slower_than<'s>(&'s self, load: &Load) -> impl Iterator<Item = &'s Load> {
+        let (flows, payload) = (load.flows, load.payload);
+        let same = move |other: &&Load| (other.flows, other.payload) == (flows, payload);
+        self.slower.iter().filter(same)
     }
 
     /// A flow that takes too much is limited all the time, and as much passes over more flows: over all numbers of them that are
@@ -229,10 +235,20 @@ impl<'l> Loads<'l> {
     }
 
     /// A bucket of each flow is shorter than its bursts: most tests lose the last of what each flow sends, not of what all do.
-    fn cuts_bursts_of_flows(&self) -> bool {
+    fn bucket_of_each(&self, of: Quantity) -> Option<Limit> {
         let several = || self.limited().filter(|load| load.flows > 1.0);
         let cut = several().filter(|load| load.loses_last_of_each()).count();
-        cut >= 2 && cut * 2 > several().count()
+        if cut < 2 || cut * 2 <= several().count() {
+            return None;
+        }
+        let mut limit = self.limit(LimitKind::FlowRate, spread(self.limited().map(of)), None);
+        // Of shorter packets more fit into the bucket: these meet it, too.
+        let met = |load: &&Load| load.loses_last_of_each() && load.excess() >= SOME_LOSS;
+        let also = self.all.iter().filter(met).map(|load| load.index);
+        limit.steps.extend(also);
+        limit.steps.sort_unstable();
+        limit.steps.dedup();
+        Some(limit)
     }
 
     /// Each flow got the same.
@@ -246,16 +262,7 @@ impl<'l> Loads<'l> {
         {
             return Some(self.limit(LimitKind::FlowRate, range, Some(&of)));
         }
-        if self.cuts_bursts_of_flows() {
-            let range = spread(self.limited().map(of));
-            let mut limit = self.limit(LimitKind::FlowRate, range, None);
-            // Of shorter packets more fit into the bucket: these meet it, too.
-            let met = |load: &&Load| load.loses_last_of_each() && load.excess() >= SOME_LOSS;
-            limit
-                .steps
-                .extend(self.all.iter().filter(met).map(|load| load.index));
-            limit.steps.sort_unstable();
-            limit.steps.dedup();
+        if let Some(limit) = self.bucket_of_each(of) {
             return Some(limit);
         }
         if (self.queued && !grows) || !self.is_of_limit() {
