@@ -1,7 +1,7 @@
 //! Twins of known networks: a right one agrees with the tests, and one that lacks a fault does not.
 
 use weir_diagnose::{DiagnoseError, Twin, compare, load, twin};
-use weir_link::Profile;
+use weir_link::{LinkSpec, LossSpec, Profile, RouteSpec};
 use weir_measure::rtt::RttPlan;
 use weir_results::Store;
 use weir_simulate::networks::{Kind, draw};
@@ -39,6 +39,30 @@ fn a_twin_without_the_cap_of_its_path_is_told_from_one_with_it() {
     let capped = comparison.tests.iter().filter(|test| test.path.value > 0.01);
     assert!(capped.clone().count() > 0);
     assert_eq!(differ.count(), capped.count(), "{comparison:#?}");
+}
+
+#[test]
+fn a_twin_loses_on_its_routes_what_the_path_does() {
+    let mean = |link: &LinkSpec| {
+        let routes = || link.forward.routes.iter();
+        let rate = |route: &RouteSpec| match route.loss.as_slice() {
+            [] => 0.0,
+            [LossSpec::Bernoulli(rate)] => *rate,
+            other => panic!("not one by one: {other:?}"),
+        };
+        let weights: f64 = routes().map(|route| f64::from(route.weight)).sum();
+        routes()
+            .map(|route| f64::from(route.weight) * rate(route))
+            .sum::<f64>()
+            / weights
+    };
+    for number in 1000..1003 {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let observed = observed(Kind::RouteLoss, number, folder.path());
+        let twin = twin(&observed.measured).expect("a twin");
+        let (found, truth) = (mean(&twin.link), mean(&observed.network.link));
+        assert!((0.4..2.5).contains(&(found / truth)), "{found}, not {truth}");
+    }
 }
 
 #[test]

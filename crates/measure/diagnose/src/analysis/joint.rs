@@ -34,7 +34,7 @@ const FAR: f64 = 10.0;
 pub(crate) struct Joint {
     /// What limits the stream below its rate.
     pub limit: Option<Limit>,
-    /// Loss that all tests meet, 0 to 1, with one flow.
+    /// Loss that all tests meet, 0 to 1, with one flow, as a mean over the routes.
     pub everywhere: f64,
     /// Loss that grows with the number of flows.
     pub growth: Option<Growth>,
@@ -143,7 +143,7 @@ pub(super) fn infer(
         (load.index, expected)
     };
     Joint {
-        everywhere: causes.everywhere,
+        everywhere: causes.everywhere + load::lost_by_routes(&loads) * (1.0 - causes.everywhere),
         growth: (causes.growth > 0.0).then(|| Growth {
             of_flow: causes.growth,
             gain: gain(|causes| causes.growth > 0.0),

@@ -267,6 +267,14 @@ pub(super) fn on_best_routes(loads: Vec<Load>) -> Vec<Load> {
     known.into_iter().map(|load| load.on_any_route(mean)).collect()
 }
 
+/// Share of the packets that routes take, where flows that lose least stand for tests: the mean of those whose flows show it.
+pub(super) fn lost_by_routes(loads: &[Load]) -> f64 {
+    let known = || loads.iter().filter(|load| load.knows_routes);
+    let sent: u64 = known().map(|load| load.whole.trials).sum();
+    let lost = known().map(|load| load.by_route * load.whole.trials as f64);
+    lost.sum::<f64>() / sent.max(1) as f64
+}
+
 /// What a cause takes of all, where what others let through is lost so.
 fn beyond(loss: f64, others: f64) -> f64 {
     (1.0 - (1.0 - loss) / (1.0 - others).max(1e-9)).max(0.0)

@@ -40,7 +40,7 @@ pub(crate) struct Steps<'a> {
     pub limit: Option<Limit>,
     /// From which length on packets are lost, if any are.
     pub long: Option<Long>,
-    /// Loss that all of them meet, 0 to 1, with one flow.
+    /// Loss that all of them meet, 0 to 1, with one flow, as a mean over the routes.
     pub everywhere: f64,
     /// Loss that grows with the number of flows.
     pub growth: Option<Growth>,
