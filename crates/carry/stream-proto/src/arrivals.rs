@@ -22,8 +22,9 @@ struct FlowArrivals {
     /// One above the highest symbol first sent over it, and its arrival time.
     horizon: u64,
     fresh_ns: Option<u64>,
-    /// Smoothed time between groups of packets.
+    /// Smoothed time between groups of packets, and when there was such a gap.
     gap_ns: u64,
+    gap_at_ns: u64,
 }
 
 /// All flows of a stream.
@@ -49,6 +50,7 @@ impl Arrivals {
             horizon: 0,
             fresh_ns: None,
             gap_ns: 0,
+            gap_at_ns: 0,
         };
         Arrivals {
             flows: vec![flow; usize::from(count)],
@@ -103,6 +105,11 @@ impl Arrivals {
                 .min(2 * SILENT_NS.max(SILENT_GAPS * flow.gap_ns));
             if gap > flow.gap_ns / 4 {
                 flow.gap_ns = flow.gap_ns - flow.gap_ns / 8 + gap / 8;
+                flow.gap_at_ns = now_ns;
+            } else if now_ns.saturating_sub(flow.gap_at_ns) > flow.gap_ns {
+                // There is no such gap any more: a time of silence made it long.
+                flow.gap_ns /= 2;
+                flow.gap_at_ns = now_ns;
             }
         }
     }
@@ -226,6 +233,25 @@ mod tests {
         arrivals.reached(1, 40, 91_999_999);
         assert_eq!(arrivals.horizon(91_999_999), 19);
         assert_eq!(arrivals.horizon(92_000_000), 40);
+    }
+
+    #[test]
+    fn times_of_silence_do_not_make_a_flow_waited_for_any_longer() {
+        const MS: u64 = 1_000_000;
+        let mut arrivals = Arrivals::new(2);
+        // It is used for a few milliseconds, ten times, then for 200 ms, then no more; the other one all the time.
+        let is_used = |at: u64| match at {
+            0..1_000 => at % 100 < 6,
+            1_000..1_200 => true,
+            _ => false,
+        };
+        for at in 0..1_210 {
+            arrivals.reached(0, 2 * at + 1, at * MS);
+            if is_used(at) {
+                arrivals.reached(1, 2 * at + 2, at * MS);
+            }
+        }
+        assert_eq!(arrivals.horizon(1_210 * MS), 2 * 1_209 + 1);
     }
 
     #[test]

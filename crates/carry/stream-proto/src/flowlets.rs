@@ -15,6 +15,8 @@ use crate::adaptive::Observed;
 
 /// A flow is silent if no packet arrived over it for this long while others delivered.
 const SILENT_NS: u64 = 2_000_000;
+/// A flow that has never delivered is waited for this many round trips: its route may be longer than those of the others.
+const FIRST_ROUNDS: u64 = 3;
 /// After this long without a packet, none was expected on a flow.
 const PAUSE_NS: u64 = 50_000_000;
 /// Factor by which another flow must be less silent.
@@ -86,6 +88,8 @@ struct Flow {
     arrived_end: u64,
     /// Some packets that have not arrived, by sequence, and when they were sent, nanoseconds.
     unarrived: VecDeque<(u64, u64)>,
+    /// Smoothed time from sending a packet over it to the report that it has arrived, without the time that the receiver held the report.
+    round_ns: Option<u64>,
     lost: u32,
     reported: bool,
     /// Silent in the last report, while others delivered.
@@ -121,6 +125,7 @@ impl Flowlets {
             next_sequence: first_sequence,
             arrived_end: first_sequence,
             unarrived: VecDeque::new(),
+            round_ns: None,
             lost: 0,
             reported: false,
             dark: false,
@@ -269,7 +274,7 @@ impl Flowlets {
         let mut silent_ns = [u64::MAX; weir_wire::MAX_FEEDBACK_FLOWS];
         let (mut observed, mut lost_since) = (Observed::default(), 0);
         for ((flow, status), silence) in self.flows.iter_mut().zip(report).zip(&mut silent_ns) {
-            let (packets, lost) = flow.take(&status);
+            let (packets, lost) = flow.take(now_ns, &status);
             // The losses of a dark flow are detected with the first packet that arrives over it again.
             if !flow.dark {
                 observed.packets += packets;
@@ -298,7 +303,8 @@ impl Flowlets {
                 Use::Live { since_ns } => {
                     // Packets sent less than a round trip ago cannot have been reported.
                     let sent_ns = one.unarrived.front().map_or(now_ns, |(_, at)| *at);
-                    let used_ns = now_ns.saturating_sub(since_ns.max(sent_ns) + rtt_ns);
+                    let round_ns = one.round_ns.unwrap_or(FIRST_ROUNDS * rtt_ns);
+                    let used_ns = now_ns.saturating_sub(since_ns.max(sent_ns) + rtt_ns.max(round_ns));
                     let dark = is_dark(silence.min(used_ns)) && one.next_sequence > one.arrived_end;
                     observed.dark += usize::from(dark);
                     let may_leave = self.live.len() > self.flows.len().div_ceil(2);
@@ -337,7 +343,7 @@ impl Flowlets {
 
 impl Flow {
     /// Takes a report; returns the packets with a new known outcome, and the lost ones among them.
-    fn take(&mut self, status: &FlowStatus) -> (u64, i64) {
+    fn take(&mut self, now_ns: u64, status: &FlowStatus) -> (u64, i64) {
         let never = status.silent_us == u32::MAX && !self.reported;
         if never {
             return (0, 0);
@@ -347,12 +353,13 @@ impl Flow {
         let end = (status.newest.extend(self.next_sequence) + 1).min(self.next_sequence);
         let packets = end.saturating_sub(self.arrived_end);
         self.arrived_end = self.arrived_end.max(end);
-        while self
-            .unarrived
-            .front()
-            .is_some_and(|(sequence, _)| *sequence < end)
-        {
-            self.unarrived.pop_front();
+        let arrived = self.unarrived.partition_point(|(sequence, _)| *sequence < end);
+        let newest = self.unarrived.drain(..arrived).next_back();
+        if let Some((_, sent_ns)) = newest {
+            let held_ns = u64::from(status.silent_us) * 1_000;
+            let round_ns = now_ns.saturating_sub(sent_ns + held_ns);
+            let smoothed = |known: u64| known - known / 8 + round_ns / 8;
+            self.round_ns = Some(self.round_ns.map_or(round_ns, smoothed));
         }
         // Less than before if an overtaken packet has arrived.
         let lost = i64::from(status.lost.wrapping_sub(self.lost) as i32).min(packets as i64);
