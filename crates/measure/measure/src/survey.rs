@@ -400,7 +400,7 @@ impl Survey {
             self.held.kept_up();
             return false;
         };
-        let repeat = self.held.repeat_of(plan, self.plan.format.rate());
+        let repeat = self.held.repeat_of(plan, self.plan.format.rate(), limit);
         let repeat = repeat.filter(|repeat| self.has_volume_for(repeat));
         self.found.limited.push(LimitedStep {
             direction: row.direction,
