@@ -20,6 +20,7 @@ mod best;
 mod cliff;
 mod families;
 mod held_rates;
+mod hidden_cliff;
 mod onset;
 
 pub use best::Settings;
@@ -346,6 +347,9 @@ impl Survey {
         };
         if plan.varied == VariedPort::Source {
             self.found.by_source_port = Some(forward);
+        } else if self.rate_steps > 0 && plan.format == self.plan.format {
+            // The longest payload that passed more slowly: the sweeps are over.
+            self.found.by_length.push(forward);
         } else if self.rate_steps > 0 {
             self.found.by_rate.push(forward);
         } else if plan.flows == self.usual_flows() {

@@ -206,3 +206,21 @@ fn slow_tests_show_a_length_where_a_limit_takes_more_of_every_other() {
     the(&diagnosis, FindingName::FlowRateCap);
     assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
 }
+
+#[test]
+fn a_length_shows_where_only_the_shortest_payloads_meet_a_limit() {
+    // Those of 3,900 bytes lose as many as the longest at any rate: no limit takes more of them.
+    let mut link = link(vec![lossy(0.0009)]);
+    link.forward.mtu.bytes = 4036;
+    long_packets_lose(&mut link, 2361, 0.061);
+    link.forward.packet_rate = Some(PacketRateCap {
+        rate: 14_000,
+        burst: 938,
+    });
+    let (_, diagnosis) = surveyed(&link, 212_000_000);
+    let cliff = the(&diagnosis, FindingName::PayloadCliff);
+    let longest = number(cliff, "longest payload without that loss");
+    assert!((2_293.0..=2_333.0).contains(&longest), "{cliff:#?}");
+    the(&diagnosis, FindingName::PacketRateCap);
+    assert!(is_all_explained(&diagnosis), "{:#?}", diagnosis.explained);
+}

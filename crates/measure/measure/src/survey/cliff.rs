@@ -4,7 +4,7 @@
 use crate::flows::DirectionSummary;
 
 /// Lengths that are closer than this carry the same number of packets to within some per cent.
-const CLOSE: u32 = 40;
+pub(super) const CLOSE: u32 = 40;
 /// Losses are alike up to this many times the smaller and so much more.
 const LIKE_TIMES: f64 = 3.0;
 const LIKE_LOSS: f64 = 1e-4;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use weir_units::Rate;
 
+use super::hidden_cliff::HiddenCliff;
 use super::{MOST_FURTHER_STEPS, Step, Survey, carried_length};
 use crate::VideoFormat;
 use crate::flows::{DirectionSummary, FlowsPlan, FlowsWays};
@@ -36,8 +37,6 @@ const CUT: f64 = 0.9;
 const SHORTER: f64 = 1.1;
 /// Short bursts are sent at this share of the rate of longer ones that lose, to see whether they lose as well: so much lower that it counts as another rate.
 const SLIGHTLY_LOWER: f64 = 0.985;
-/// A limit takes the rest where a test loses more than this multiple of what a slow one does.
-const HIDDEN: f64 = 1.1;
 /// Slower tests than this share of the fastest say nothing about it.
 const LOWEST_SHARE: f64 = 0.01;
 
@@ -223,25 +222,29 @@ impl Survey {
             .then_some((low.asked, length))
     }
 
-    /// A rate below the slowest that was tried, which loses, too, and a shorter payload: where a limit takes more of every shorter one, only slow
-    /// tests of these tell whether long ones are lost by their length, from the longest down to one that loses less.
+    /// A rate and a shorter payload that tell whether long ones are lost by their length, where slow tests lose, too.
     fn unhidden(&self, tried: &Tried, first: &DirectionSummary) -> Option<(f64, u32)> {
         let slowest = tried.0[0];
-        if tried.0.len() < 2 || slowest.loss < LEAST_LOSS {
-            return None;
-        }
+        let is_asked = tried.0.len() > 1 && slowest.loss >= LEAST_LOSS && first.flows == self.usual_flows();
+        let of_first = self.found.by_rate.iter().filter(|row| row.length == first.length);
+        let slowest_row = of_first.min_by_key(|row| row.asked).filter(|_| is_asked)?;
         let is_shorter = |row: &&DirectionSummary| row.length < first.length;
-        let of_sweep = || self.found.by_length.iter().filter(is_shorter);
-        let hidden = of_sweep().all(|row| row.loss > HIDDEN * slowest.loss + SLACK);
-        let slow = || self.found.by_rate.iter().filter(is_shorter);
-        let tried = slow().map(|row| row.length).min().unwrap_or(u32::MAX);
-        let lengths = of_sweep().map(|row| row.length);
-        let next = lengths.filter(|length| *length < tried).max();
-        let lose_alike = slow().all(|row| row.loss >= SAME * slowest.loss);
-        let is_asked = hidden && lose_alike && first.flows == self.usual_flows();
-        // As many packets per second, since a limit may be one on these.
-        let rate = |length: u32| slowest.asked * f64::from(length) / f64::from(first.length);
-        next.filter(|_| is_asked).map(|length| (rate(length), length))
+        let hidden = HiddenCliff {
+            slowest: slowest_row,
+            sweep: self.found.by_length.iter().filter(is_shorter).collect(),
+            slow: self.found.by_rate.iter().filter(is_shorter).collect(),
+        };
+        let most = 2 * MOST_FURTHER_STEPS;
+        let (length, at_media_rate) = hidden
+            .next()
+            .filter(|_| self.cliff_steps + self.rate_steps < most)?;
+        // Slow ones have as many packets per second, since a limit may be one on these.
+        let rate = if at_media_rate {
+            self.plan.format.rate().0 as f64
+        } else {
+            slowest.asked * f64::from(length) / f64::from(first.length)
+        };
+        Some((rate, length))
     }
 
     /// After the forward sweeps, queues a step at a rate at which loss may begin.
@@ -263,8 +266,13 @@ impl Survey {
                     .or_else(|| self.unhidden(&tried, first))
             };
             let (rate, length) = same.or_else(shorter)?;
+            let media = self.plan.format;
             Some(FlowsPlan {
-                format: VideoFormat::of_rate(Rate(rate as u64), self.plan.format.frame_rate),
+                format: if rate >= media.rate().0 as f64 {
+                    media
+                } else {
+                    VideoFormat::of_rate(Rate(rate as u64), media.frame_rate)
+                },
                 flows: first.flows,
                 length,
                 burst: Some((BURST_BYTES / length.max(1)).max(1)),
@@ -272,7 +280,11 @@ impl Survey {
                 ..FlowsPlan::default()
             })
         });
-        if let Some(next) = next.filter(|next| self.has_volume_for(next)) {
+        let media = self.plan.format;
+        // A rate that hosts do not keep up with is no media rate.
+        let is_held =
+            |next: &FlowsPlan| next.format != media || self.held.lowered(next, media.rate()).format == media;
+        if let Some(next) = next.filter(|next| is_held(next) && self.has_volume_for(next)) {
             self.rate_steps += 1;
             self.steps.push_front(Step::Flows(next));
         }
