@@ -216,3 +216,23 @@ fn what_leaves_late_is_not_lost() {
     assert!(process.sentence.contains("one by one"), "{process:#?}");
     assert!(diagnosis.explained.iter().all(|said| said.unexplained < 0.05));
 }
+
+#[test]
+fn bursts_of_loss_last_as_long_as_on_the_path_though_flows_leave_one_after_the_other() {
+    // 35 packets on average, all of them lost.
+    let mut link = link(vec![route()]);
+    link.forward.routes[0].loss = vec![LossSpec::GilbertElliott {
+        to_bad: 4.2e-4,
+        to_good: 0.0288,
+        loss_good: 0.0,
+        loss_bad: 1.0,
+    }];
+    let (_, diagnosis) = surveyed(&link, 250_000_000);
+    let process = the(&diagnosis, FindingName::LossProcess);
+    let number = |what: &str| {
+        let evidence = process.evidence.iter().find(|one| one.what == what);
+        evidence.and_then(|one| one.value.as_f64()).expect("a number")
+    };
+    let (length, loss) = (1.0 / number("from bad to good"), number("loss while bad"));
+    assert!((28.0..43.0).contains(&length) && loss > 0.9, "{process:#?}");
+}

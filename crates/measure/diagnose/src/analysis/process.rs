@@ -139,42 +139,32 @@ struct Level {
     reach: u64,
 }
 
+/// Of routes and of the stream, those of the tests of which the store holds every burst.
 fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let mut levels = Vec::new();
     let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
-    if routes.len() > 1 {
-        let parts = routes.iter().flat_map(|route| &route.parts);
-        let sequences: Option<Vec<LossSequence>> = parts
-            .map(|(step, flows)| {
-                Some(
-                    sequences::by_class(step, std::slice::from_ref(flows))?
-                        .swap_remove(0)
-                        .sequence,
-                )
-            })
-            .collect();
-        if let Some(sequences) = sequences {
+    let of_flows = |step: &Step, flows: &Vec<u16>| {
+        let mut classes = sequences::by_class(step, std::slice::from_ref(flows))?;
+        Some(classes.swap_remove(0).sequence)
+    };
+    let mut add = |name, reach, sequences: Vec<LossSequence>| {
+        if !sequences.is_empty() {
             levels.push(Level {
-                name: "route",
+                name,
                 sequences,
-                reach: CLOSE_ROUNDS * flows.div_ceil(routes.len() as u64),
+                reach,
             });
         }
+    };
+    if routes.len() > 1 {
+        let parts = routes.iter().flat_map(|route| &route.parts);
+        let sequences = parts.filter_map(|(step, flows)| of_flows(step, flows));
+        let reach = CLOSE_ROUNDS * flows.div_ceil(routes.len() as u64);
+        add("route", reach, sequences.collect());
     }
-    let everything: Option<Vec<LossSequence>> = steps
-        .iter()
-        .map(|step| {
-            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
-            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
-        })
-        .collect();
-    if let Some(sequences) = everything {
-        levels.push(Level {
-            name: "stream",
-            sequences,
-            reach: CLOSE_ROUNDS * flows,
-        });
-    }
+    let everything = |step: &&Step| of_flows(step, &(0..step.flow_count() as u16).collect());
+    let sequences = steps.iter().filter_map(everything);
+    add("stream", CLOSE_ROUNDS * flows, sequences.collect());
     levels.push(Level {
         name: "flow",
         sequences: steps.iter().flat_map(|step| sequences::by_flow(step)).collect(),

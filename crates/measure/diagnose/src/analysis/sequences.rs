@@ -2,6 +2,7 @@
 //! a stream that is spread over flows, a burst of one route is scattered among packets of the others; and a burst that
 //! several flows of a route share is scattered over their own sequences. Only the route's own sequence shows it whole.
 
+use weir_measure::flows::{Burst, BurstPlaces, FlowsPlan};
 use weir_results::StreamBurst;
 use weir_stats::LossSequence;
 use weir_wire::Spread;
@@ -13,6 +14,8 @@ use crate::measured::FlowTest;
 const MOST_LOST: u64 = 100_000;
 /// Lost packets of all flows in their own sequences that are looked at; bounds the memory where rows claim long bursts.
 const MOST_LOST_BY_FLOWS: u64 = 2_000_000;
+/// Packets of a burst of the sender that are looked at.
+const MOST_OF_BURST: usize = 4_096;
 /// From one loss to the next, packets are counted one by one up to this distance.
 const LONG_WAY: u64 = 1_024;
 
@@ -25,7 +28,8 @@ pub(crate) struct ClassLosses {
     pub sequence: LossSequence,
 }
 
-/// Losses of each class of flows, in the classes' own sequences. None where the store does not hold every burst.
+/// Losses of each class of flows, in the classes' own sequences, in which packets left: a burst of the sender leaves flow by flow, so
+/// that a loss that lasts is scattered in the order of the stream. None where the store does not hold every burst of losses.
 pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLosses>> {
     let test = step.test;
     if !test.bursts_complete || test.stream_bursts.iter().map(|burst| burst.length).sum::<u64>() > MOST_LOST {
@@ -40,25 +44,79 @@ pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLos
         .map(|flow| classes.iter().position(|flows| flows.contains(&flow)))
         .collect();
     let mut places = vec![ClassPosition::start(u64::from(test.plan.first_sequence)); classes.len()];
+    let mut sent = SentOrder::new(&test.plan);
     for burst in &test.stream_bursts {
         for sequence in burst.first_sequence..burst.first_sequence + burst.length {
             let flow = spread.flow(sequence).0;
             let class = class_of[usize::from(flow)];
             if let Some(class) = class.filter(|_| !was_dark(step, flow, burst.unix_ns)) {
                 let flows = classes[class].len() as u64;
-                places[class].advance(sequence, flows, &mut spread, |flow| {
-                    class_of[usize::from(flow)] == Some(class)
-                });
-                losses[class].sequence.lost.push(places[class].before);
+                let within = |flow: u16| class_of[usize::from(flow)] == Some(class);
+                let first = sent.first_of_burst(sequence, &mut spread);
+                places[class].advance(first, flows, &mut spread, within);
+                let place = places[class].before + sent.before(sequence, flow, within);
+                losses[class].sequence.lost.push(place);
             }
         }
     }
     for class in &mut losses {
         let lost = &mut class.sequence.lost;
+        lost.sort_unstable();
         lost.dedup();
         class.sequence.length = class.sequence.length.max(lost.last().map_or(0, |last| last + 1));
     }
     Some(losses)
+}
+
+/// The order in which the packets of a burst of the sender left.
+struct SentOrder {
+    places: BurstPlaces,
+    burst: Option<Burst>,
+    /// The burst's packets as (turn of their flow, sequence, flow), in this order.
+    packets: Vec<(u64, u64, u16)>,
+}
+
+impl SentOrder {
+    fn new(plan: &FlowsPlan) -> Self {
+        SentOrder {
+            places: BurstPlaces::new(plan),
+            burst: None,
+            packets: Vec::new(),
+        }
+    }
+
+    /// The first sequence of the burst with this packet, which is looked at from now on; that of the packet where bursts are too
+    /// long to look at.
+    fn first_of_burst(&mut self, sequence: u64, spread: &mut Spread) -> u64 {
+        let known = self.burst.take();
+        let known = known.filter(|burst| burst.sequences.contains(&sequence));
+        let burst = known.unwrap_or_else(|| {
+            let burst = self.places.burst_of(sequence);
+            let looked_at = burst.sequences.clone().take(MOST_OF_BURST);
+            let packet = |sequence: u64| {
+                let flow = spread.flow(sequence).0;
+                (burst.turn(flow), sequence, flow)
+            };
+            self.packets.clear();
+            self.packets.extend(looked_at.map(packet));
+            self.packets.sort_unstable();
+            burst
+        });
+        let is_whole = burst.sequences.end - burst.sequences.start < MOST_OF_BURST as u64;
+        let first = burst.sequences.start;
+        self.burst = Some(burst);
+        if is_whole { first } else { sequence }
+    }
+
+    /// Packets of the burst, of those flows, that left before this one.
+    fn before(&self, sequence: u64, flow: u16, within: impl Fn(u16) -> bool) -> u64 {
+        let Some(burst) = self.burst.as_ref().filter(|_| self.packets.len() < MOST_OF_BURST) else {
+            return 0;
+        };
+        let own = (burst.turn(flow), sequence, flow);
+        let earlier = self.packets.iter().take_while(|packet| **packet < own);
+        earlier.filter(|packet| within(packet.2)).count() as u64
+    }
 }
 
 impl ClassLosses {

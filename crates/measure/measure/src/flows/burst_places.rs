@@ -1,5 +1,7 @@
 //! Where a packet of a stream stood among those that left back to back with it, from its sequence number alone. Pure.
 
+use std::ops::Range;
+
 use weir_wire::Spread;
 
 use super::{FlowsPlan, FrameSchedule};
@@ -11,6 +13,23 @@ pub struct BurstPlaces {
     first: u64,
     per_frame: u64,
     burst: u64,
+}
+
+/// Packets that leave back to back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Their stream sequences.
+    pub sequences: Range<u64>,
+    first_flow: u64,
+    flows: u64,
+}
+
+impl Burst {
+    /// How many flows send their packets of the burst before this one does.
+    #[must_use]
+    pub fn turn(&self, flow: u16) -> u64 {
+        (u64::from(flow) + self.flows - self.first_flow) % self.flows
+    }
 }
 
 impl BurstPlaces {
@@ -55,21 +74,31 @@ impl BurstPlaces {
         (whole + rest) as f64 / self.per_frame as f64
     }
 
-    /// The place, and the packets of the burst.
-    fn place_of(&mut self, stream_sequence: u64) -> (f64, u64) {
+    /// The burst that this packet belongs to.
+    pub fn burst_of(&self, stream_sequence: u64) -> Burst {
         let index = stream_sequence.saturating_sub(self.first);
         let (frame, in_frame) = (index / self.per_frame, index % self.per_frame);
         let block = in_frame / self.burst;
+        let first = stream_sequence - in_frame % self.burst;
         let packets = self.burst.min(self.per_frame - block * self.burst);
         let flows = u64::from(self.spread.flows());
-        let first_lane = frame
+        let first_flow = frame
             .wrapping_mul(self.per_frame.div_ceil(self.burst))
             .wrapping_add(block)
             % flows;
-        let flow = u64::from(self.spread.flow(stream_sequence).0);
-        let turn = (flow + flows - first_lane) % flows;
-        let place = (turn as f64 + self.place_in_flow(stream_sequence)) / flows as f64;
-        (place, packets)
+        Burst {
+            sequences: first..first + packets,
+            first_flow,
+            flows,
+        }
+    }
+
+    /// The place, and the packets of the burst.
+    fn place_of(&mut self, stream_sequence: u64) -> (f64, u64) {
+        let burst = self.burst_of(stream_sequence);
+        let turn = burst.turn(self.spread.flow(stream_sequence).0);
+        let place = (turn as f64 + self.place_in_flow(stream_sequence)) / burst.flows as f64;
+        (place, burst.sequences.end - burst.sequences.start)
     }
 }
 

@@ -28,7 +28,7 @@ mod stream_sender;
 mod summary;
 
 pub use account::{StreamAccount, StreamAccountPlan};
-pub use burst_places::BurstPlaces;
+pub use burst_places::{Burst, BurstPlaces};
 pub use client::run;
 pub(crate) use client::{SenderThread, join, spawn_sender};
 pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};
