@@ -58,6 +58,11 @@ impl Outage {
     pub fn is_long(&self) -> bool {
         self.parts.iter().any(|part| part.duration_ns >= LONG_NS)
     }
+
+    /// Packets of all its flows that were lost.
+    pub fn lost(&self) -> u64 {
+        self.parts.iter().map(|part| part.lost).sum()
+    }
 }
 
 /// Outages of a test, in order of time.

@@ -12,6 +12,8 @@ use super::rate_drop::RateDrop;
 use super::routes::{self, RouteView};
 use crate::measured::FlowTest;
 
+/// Hosts dropped most of the lost packets from this share on.
+const ON_HOST: f64 = 0.5;
 /// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
 const BEYOND_HOSTS: f64 = 2.0;
 
@@ -76,8 +78,15 @@ impl<'a> Step<'a> {
         self.test.asked.map_or(0.0, |asked| bits / asked.max(1) as f64)
     }
 
-    /// Share of the lost packets that hosts dropped, 0 to 1.
+    /// Share of the packets lost outside dark times of the network that hosts dropped, 0 to 1.
     pub fn host_share(&self) -> f64 {
+        let lost = self.test.lost as f64;
+        let dark: u64 = self.outages_of_network().map(Outage::lost).sum();
+        let outside = (lost - dark as f64).max(1.0);
+        (self.host_share_of_all() * lost / outside).min(1.0)
+    }
+
+    fn host_share_of_all(&self) -> f64 {
         self.test.summary.as_ref().map_or(0.0, |summary| {
             let found = summary.attribution;
             let hosts = found.socket + found.host_receiver + found.host_sender;
@@ -93,16 +102,15 @@ impl<'a> Step<'a> {
 
     /// Most of the lost packets were dropped by a host.
     pub fn lost_on_host(&self) -> bool {
-        self.host_share() >= 0.5
+        self.host_share() >= ON_HOST
     }
 
     /// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
     pub fn outages_of_network(&self) -> impl Iterator<Item = &Outage> {
-        let by_hosts = self.host_share() * self.test.lost as f64;
-        let is_of_network = move |outage: &&Outage| {
-            let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
-            !self.lost_on_host() || lost as f64 >= BEYOND_HOSTS * by_hosts
-        };
+        let share = self.host_share_of_all();
+        let by_hosts = share * self.test.lost as f64;
+        let is_of_network =
+            move |outage: &&Outage| share < ON_HOST || outage.lost() as f64 >= BEYOND_HOSTS * by_hosts;
         self.outages.iter().filter(is_of_network)
     }
 

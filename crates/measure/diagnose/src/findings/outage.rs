@@ -27,7 +27,7 @@ fn describe(test: &FlowTest, outage: &Outage) -> Finding {
         .min()
         .unwrap_or(0);
     let since = start.saturating_sub(test.started_unix_ns);
-    let lost: u64 = outage.parts.iter().map(|part| part.lost).sum();
+    let lost = outage.lost();
     let (who, meaning, action) = meaning(test, outage);
     let chance = outage.parts.iter().map(|part| part.chance).fold(0.0, f64::max);
     let which = match outage.flows[..] {

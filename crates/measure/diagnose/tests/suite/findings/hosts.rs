@@ -10,8 +10,8 @@ use weir_results::{Direction, Record, Side};
 use weir_stats::{Counters, SendCounts};
 
 use super::sample::{
-    assert_near, assert_says, clean, lose_every, lose_randomly, losing, named, number, of_tests, the, timed,
-    value,
+    assert_near, assert_says, clean, dark, lose_every, lose_randomly, losing, named, number, of_tests, the,
+    timed, value, warns,
 };
 
 #[test]
@@ -48,6 +48,24 @@ fn loss_on_hosts_makes_what_is_said_of_the_network_less_sure() {
     let (sure, unsure) = (sure.cause.expect("a cause"), unsure.cause.expect("a cause"));
     assert!(unsure.level < sure.level.map(|level| 0.5 * level), "{unsure:?}");
     assert_says(&unsure.because, "hosts dropped");
+}
+
+/// What hosts dropped beside a dark time is all that was lost there, though it is a small part of all.
+#[test]
+fn loss_on_hosts_beside_a_dark_time_is_not_the_networks() {
+    let mut test = dark(clean(8, 1000, 8_000), 0..8, 1_000, 400);
+    (0..8).for_each(|flow| lose_randomly(&mut test, flow, 0.01));
+    let by_hosts = test.lost - 8 * 400;
+    let ends = BothEnds::new(test.plan.clone(), ClockEstimate::default());
+    let (sender, receiver) = (SenderReport::default(), ReceiverReport::default());
+    let mut summary = ends.summary(Direction::Forward, sender, receiver, ClockEstimate::default());
+    summary.attribution.host_sender = by_hosts;
+    summary.attribution.network = 8 * 400;
+    assert!(by_hosts > 100 && by_hosts < 8 * 400 / 5);
+    test.summary = Some(summary);
+    let measured = of_tests(vec![test]);
+    the(&measured, FindingName::Outage);
+    assert!(!warns(&measured, FindingName::LossProcess));
 }
 
 #[test]
