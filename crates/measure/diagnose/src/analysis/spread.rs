@@ -31,17 +31,27 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let step = |load: &Load| steps[load.index];
     // What hosts dropped is not counted here, but its bursts are.
     let tells = |load: &Load| step(load).host_share() <= OF_HOSTS || step(load).lost_singly_on_host();
-    let gentle = loads.iter().filter(|load| load.loss < LEAST_LOSS && tells(load));
-    let gentle: Vec<&Load> = gentle.collect();
-    // A test that happened to meet no burst met the same path as those that did.
-    let mean = |of: &dyn Fn(&Step) -> f64, least_flows: f64| {
-        let those = || gentle.iter().filter(|load| load.flows >= least_flows);
-        let lost = |load: &&&Load| step(load).network_loss().events as f64;
-        let all: f64 = those().map(|load| lost(&load)).sum();
-        those().map(|load| lost(&load) * of(step(load))).sum::<f64>() / all.max(1.0)
+    let gentle = || loads.iter().filter(|load| load.loss < LEAST_LOSS);
+    let mut telling: Vec<&Load> = gentle().filter(|load| tells(load)).collect();
+    if telling.is_empty() {
+        telling = gentle().collect();
+    }
+    let mean = |of: &dyn Fn(&Step) -> f64, weight: &dyn Fn(&Load) -> f64| {
+        let all: f64 = telling.iter().map(|load| weight(load)).sum();
+        let each = telling.iter().map(|load| weight(load) * of(step(load)));
+        each.sum::<f64>() / all.max(1.0)
     };
-    let bursts = mean(&design_effect, 1.0);
-    let unequal = mean(&unequal, 2.0).max(0.0);
+    // A test that happened to meet no burst met the same path as those that did.
+    let bursts = mean(&design_effect, &|load| step(load).network_loss().events as f64);
+    // Where the lengths of packets take many, routes show less.
+    let of_several = |load: &Load| {
+        if load.flows < 2.0 {
+            0.0
+        } else {
+            load.counted.trials as f64
+        }
+    };
+    let unequal = mean(&unequal, &of_several).max(0.0);
     let own = |load: &Load| {
         if tells(load) {
             design_effect(step(load))
