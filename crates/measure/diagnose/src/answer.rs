@@ -14,7 +14,7 @@ pub(crate) use words::lower_rate;
 const LEAST_PACKETS: u64 = 10_000;
 /// Lost packets from which a run with few packets shows a loss rate all the same.
 const TELLING_LOSSES: u64 = 10;
-/// Raw loss, 0 to 1, above which no recovery makes a path fit for media.
+/// Raw loss, 0 to 1, above which no recovery makes a path fit for media, unless a trial shows one.
 const MOST_LOSS: f64 = 0.05;
 /// Share of the media rate from which a test counts as one at that rate.
 const AT_RATE: f64 = 0.99;
@@ -121,6 +121,14 @@ pub struct Basis {
     pub target_loss: Option<f64>,
     /// All of it in a sentence.
     pub sentence: String,
+}
+
+impl Basis {
+    /// Some test had this rate.
+    pub(crate) fn is_at(&self, rate: u64) -> bool {
+        self.rate
+            .is_some_and(|tested| tested as f64 >= AT_RATE * rate as f64)
+    }
 }
 
 /// How a path took the rate that was tested.
@@ -233,15 +241,17 @@ fn judge(media: &Media, recommended: Option<&Recommended>) -> (Verdict, Reason) 
     if let Some(reason) = doubt {
         return (Verdict::CannotSay, reason);
     }
+    // A trial knows what a rule of thumb does not.
+    let tried = advice.meets_target && advice.simulated_residual_loss.is_some();
     match found.load {
         Load::AtTimes => (Verdict::DoesNotCarry, Reason::AtTimes),
         Load::TooMuch => (Verdict::DoesNotCarry, Reason::TooMuch),
-        _ if advice.expected_loss > MOST_LOSS => (Verdict::DoesNotCarry, Reason::TooLossy),
+        _ if advice.expected_loss > MOST_LOSS && !tried => (Verdict::DoesNotCarry, Reason::TooLossy),
         // What a short test cannot know is no reason against a path.
         _ if !advice.meets_target && advice.longer_test_ns.is_none() => {
             (Verdict::DoesNotCarry, Reason::Residual)
         }
-        _ if (tested as f64) < AT_RATE * rate as f64 => (Verdict::CannotSay, Reason::LowerRate(tested)),
+        _ if !basis.is_at(rate) => (Verdict::CannotSay, Reason::LowerRate(tested)),
         _ if advice.recovery == Recovery::None || advice.longer_test_ns.is_some() => {
             (Verdict::Carries, Reason::None)
         }

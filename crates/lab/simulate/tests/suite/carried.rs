@@ -258,3 +258,102 @@ fn an_outage_that_was_seen_is_survived_by_what_is_recommended() {
     let carried = VirtualTransport.carry(&dark, &stream).expect("a stream");
     assert_eq!(carried.unrepaired, 0, "{found:#?}");
 }
+
+/// Options for a target that a trial can show.
+fn one_in_ten_thousand() -> Options<'static> {
+    Options {
+        target_loss: Some(1e-4),
+        ..Options::default()
+    }
+}
+
+fn keeps_target(carried: &Carried) -> bool {
+    carried.unrepaired as f64 <= 1e-4 * carried.packets as f64
+}
+
+#[test]
+fn the_payload_that_passes_is_found_between_a_length_and_a_limit_on_packets() {
+    // Of the lengths that every survey sends, the short ones lose to the one, and the long ones to the other.
+    let toml = "mtu = 4036\nrtt = \"2ms\"\nseed = 4\n[forward]\npacket-rate = 13000\n\
+                long-packets = { above = 2242, loss = \"33%\" }";
+    let (diagnosis, carried) = recommended(toml, &one_in_ten_thousand());
+    assert_eq!(
+        diagnosis.answer.verdict,
+        Verdict::Carries,
+        "{:#?}",
+        diagnosis.answer
+    );
+    let found = diagnosis.recommendation.expect("a recommendation");
+    assert!((2_100..=2_214).contains(&found.payload), "{found:#?}");
+    assert!(keeps_target(&carried), "{carried:?}");
+}
+
+#[test]
+fn a_trial_decides_whether_much_loss_can_be_repaired() {
+    let (diagnosis, carried) = recommended("rtt = \"2ms\"\nloss = \"8%\"\nseed = 4", &one_in_ten_thousand());
+    assert_eq!(
+        diagnosis.answer.verdict,
+        Verdict::CarriesWithRepair,
+        "{:#?}",
+        diagnosis.answer
+    );
+    assert!(keeps_target(&carried), "{carried:?}");
+    // Nothing repairs two thirds.
+    let (diagnosis, _) = recommended("rtt = \"2ms\"\nloss = \"66%\"\nseed = 4", &one_in_ten_thousand());
+    assert_eq!(diagnosis.answer.verdict, Verdict::DoesNotCarry);
+}
+
+#[test]
+fn a_trial_whose_flows_take_no_route_that_loses_decides_nothing() {
+    // By the seed of trials, none of eight flows takes the second route.
+    let toml = "rtt = \"2ms\"\nseed = 4\n[[forward.route]]\nweight = 7\n[[forward.route]]\nweight = 1\nloss = \"0.6%\"";
+    let (diagnosis, _) = recommended(toml, &one_in_ten_thousand());
+    let found = diagnosis.recommendation.expect("a recommendation");
+    assert_ne!(found.recovery, Recovery::None, "{found:#?}");
+    for one in &found.compared {
+        let (left, _, _) = one.simulated.expect("a trial");
+        assert!(left > 0.0 || one.recovery != Recovery::None, "{one:#?}");
+    }
+}
+
+#[test]
+fn retransmissions_are_awaited_as_long_as_the_longest_route_takes() {
+    // One round trip was measured, on a route that nobody knows; half of the flows take 20 ms longer.
+    let toml =
+        "seed = 4\nloss = \"1%\"\n[[forward.route]]\ndelay = \"5ms\"\n[[forward.route]]\ndelay = \"25ms\"";
+    let (diagnosis, carried) = recommended(toml, &one_in_ten_thousand());
+    let found = diagnosis.recommendation.expect("a recommendation");
+    let rounds = match found.recovery {
+        Recovery::Arq {
+            rounds,
+            latency_ns: Some(latency_ns),
+        } => latency_ns / u64::from(rounds),
+        other => panic!("not retransmitted: {other:?}"),
+    };
+    assert!(rounds >= 26 * MS, "{found:#?}");
+    assert!(keeps_target(&carried), "{carried:?} {found:#?}");
+}
+
+#[test]
+fn what_routes_of_unequal_length_lose_is_repaired_as_what_equal_ones_lose() {
+    for (longer, latency) in [(5, 60), (10, 60), (25, 90)] {
+        let toml = format!(
+            "seed = 4\nloss = \"1%\"\n[[forward.route]]\ndelay = \"5ms\"\n[[forward.route]]\ndelay = \"{longer}ms\"\n\
+             [[reverse.route]]\ndelay = \"5ms\""
+        );
+        let recovery = Recovery::Arq {
+            latency_ns: Some(latency * MS),
+            rounds: 1,
+        };
+        let stream = Stream {
+            format: VideoFormat::of_rate(Rate(200_000_000), FrameRate::NTSC_60),
+            packets: 120_000,
+            ..stream(recovery, latency * MS)
+        };
+        let carried = VirtualTransport.carry(&link(&toml), &stream).expect("a stream");
+        assert!(
+            carried.lost > 1_000 && carried.unrepaired == 0,
+            "{longer} ms: {carried:?}"
+        );
+    }
+}

@@ -93,11 +93,15 @@ fn why_not(reason: Reason, recommended: Option<&Recommended>) -> String {
             advice.payload,
         ),
         Reason::TooLossy => format!("it loses {loss} of the packets"),
-        _ => format!(
-            "FEC and ARQ leave a residual loss of {}, target {}",
-            share(advice.expected_residual_interval.1),
-            share(advice.target_loss)
-        ),
+        _ => {
+            let expected = advice.expected_residual_interval.1;
+            let left = advice.simulated_residual_loss.map_or(expected, |bounds| bounds.2);
+            format!(
+                "FEC and ARQ leave a residual loss of up to {}, target {}",
+                share(left.max(expected)),
+                share(advice.target_loss)
+            )
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! sent again an RTT later meets the process as it is then, on any route, and does not change it; a burst may still last.
 
 use super::Loss;
+use crate::analysis::Steps;
 use crate::analysis::process::Share;
 use crate::finding::Recovery;
 use crate::measured::Measured;
@@ -14,8 +15,7 @@ const NOTICE_NS: u64 = 1_000_000;
 const MOST_DISTANCE: u64 = 200_000;
 
 /// As many rounds as the target needs by forecast.
-pub(super) fn rounds(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> u32 {
-    let distance = distance(measured, packet_ns);
+pub(super) fn rounds(loss: &Loss, target: f64, distance: u64) -> u32 {
     let enough = |rounds: &u32| residual(&loss.worst, *rounds, distance) <= target;
     (1..MOST_ROUNDS).find(enough).unwrap_or(MOST_ROUNDS)
 }
@@ -28,10 +28,16 @@ pub(super) fn recovery(rounds: u32, round_ns: Option<u64>) -> Recovery {
     }
 }
 
-/// Time of one round: an RTT that 99 of 100 packets keep, and noticing.
-pub(super) fn round_ns(measured: &Measured) -> Option<u64> {
+/// Time of one round: an RTT that 99 of 100 packets keep, on the longest route, and noticing.
+pub(super) fn round_ns(measured: &Measured, steps: &Steps) -> Option<u64> {
     let rtt = measured.rtt.as_ref()?.rtt?;
-    Some(rtt.p99.unsigned_abs() + NOTICE_NS)
+    Some(rtt.p99.unsigned_abs() + beyond_ns(steps) + NOTICE_NS)
+}
+
+/// How much longer the longest route takes than the one that the RTT was measured on, at most: which one that was is not known.
+pub(super) fn beyond_ns(steps: &Steps) -> u64 {
+    let levels = steps.plain().flat_map(|step| &step.routes.levels_ns);
+    levels.copied().fold(0.0, f64::max) as u64
 }
 
 /// Packets of the stream between a packet and its retransmission; one where the RTT is not known.

@@ -1,7 +1,6 @@
 //! Ways to repair lost packets, the cheapest first, and what they leave by forecast. It must not know how they are tried.
 
 use crate::finding::Recovery;
-use crate::measured::Measured;
 
 use super::{Loss, arq, fec, mean};
 use crate::analysis::process::Share;
@@ -11,6 +10,8 @@ const REPAIRS: [f64; 5] = [0.75, 1.0, 1.5, 2.0, 3.0];
 
 /// Overhead up to which a code is better than a wait that is longer than usual.
 const CHEAP_CODE: f64 = 0.10;
+/// Retransmissions are tried up to this many times the rounds that the forecast asks for.
+const MOST_OF_FORECAST: u32 = 2;
 /// Maximum rounds of a retransmission to try.
 const MOST_ROUNDS: u32 = 200;
 
@@ -19,6 +20,8 @@ const MOST_ROUNDS: u32 = 200;
 pub(super) struct Forecast {
     /// Packets from one to its retransmission.
     pub distance: u64,
+    /// Time of one round of retransmission, nanoseconds; none where the RTT is not known.
+    pub round_ns: Option<u64>,
 }
 
 impl Forecast {
@@ -52,10 +55,10 @@ pub(super) fn candidates(
     target: f64,
     packet_ns: f64,
     budget: Budget,
-    measured: &Measured,
+    forecast: &Forecast,
 ) -> Vec<Recovery> {
-    let round_ns = arq::round_ns(measured);
-    let needed = arq::rounds(loss, target, packet_ns, measured);
+    let round_ns = forecast.round_ns;
+    let needed = arq::rounds(loss, target, forecast.distance);
     let within = round_ns.map_or(0, |round| {
         u32::try_from(budget.ns / round.max(1)).unwrap_or(u32::MAX)
     });
@@ -67,7 +70,7 @@ pub(super) fn candidates(
     let most = if loss.dark_share > 0.0 {
         within
     } else {
-        within.min(needed + 1)
+        within.min(MOST_OF_FORECAST * needed)
     };
     let rounds = std::iter::successors(Some(1_u32), |rounds| Some((rounds + 1).max(rounds * 3 / 2)));
     let rounds = rounds.take_while(|rounds| *rounds <= most.min(MOST_ROUNDS));

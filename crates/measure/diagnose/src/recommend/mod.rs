@@ -20,6 +20,7 @@ use crate::measured::Measured;
 use crate::options::Options;
 use candidates::{Budget, Forecast};
 use comparison::Question;
+use settings::Settings;
 use trial::Trials;
 
 /// Latency that repairs may take, unless the user says otherwise: what `weir recv` waits, nanoseconds.
@@ -64,17 +65,47 @@ pub(crate) fn recommend(
     options: &Options,
 ) -> Option<Recommended> {
     let settings = settings::choose(steps, facts)?;
-    if settings.load != Load::Carried {
+    let first = if settings.load == Load::Carried {
+        let tests = near_steps(steps, &settings, facts);
+        let mut found = advised(measured, steps, &settings, tests, options)?;
+        if steps.limit.is_some() && steps.plain().next().is_none() {
+            found.load = Load::Untried;
+        }
+        found
+    } else {
         let all: Vec<&Step> = steps.steps.iter().collect();
         let (recommendation, carried) = overloaded(steps, &settings);
-        return Some(Recommended {
+        Recommended {
             recommendation,
             load: settings.load,
             carried: Some(carried),
             basis: basis(steps, &settings, &all, 0),
-        });
+        }
+    };
+    let advice = &first.recommendation;
+    let is_met = advice.meets_target || advice.longer_test_ns.is_some();
+    let is_enough = is_met && first.basis.is_at(measured.media_rate.unwrap_or(0));
+    if is_enough || !matches!(first.load, Load::Carried | Load::TooMuch) {
+        return Some(first);
     }
-    let (near, left_out) = near_steps(steps, &settings, facts);
+    // What loses more may be repaired all the same, which a trial alone tells.
+    let others = settings::others(steps, &settings).into_iter();
+    let mut tried =
+        others.filter_map(|(settings, tests)| advised(measured, steps, &settings, (tests, 0), options));
+    let is_met = |found: &Recommended| {
+        found.recommendation.meets_target && found.recommendation.simulated_residual_loss.is_some()
+    };
+    Some(tried.find(is_met).unwrap_or(first))
+}
+
+/// How to repair what these settings lose, by these tests and with so many left out.
+fn advised(
+    measured: &Measured,
+    steps: &Steps,
+    settings: &Settings,
+    (near, left_out): (Vec<&Step>, usize),
+    options: &Options,
+) -> Option<Recommended> {
     let (process, loss) = loss_of(&near)?;
     let media_rate = measured.media_rate.unwrap_or(0) as f64;
     let packets_per_second = media_rate / 8.0 / f64::from(settings.payload.max(1));
@@ -97,8 +128,9 @@ pub(crate) fn recommend(
         },
         forecast: Forecast {
             distance: arq::distance(measured, packet_ns),
+            round_ns: arq::round_ns(measured, steps),
         },
-        trials: Trials::of(measured, steps, settings.payload, loss.unseen(seen), options),
+        trials: Trials::of(measured, steps, settings, &loss, loss.unseen(seen), options),
     };
     let survive = options.survive.or(question.outage_seen());
     let (choice, survives) = question.answer(survive);
@@ -115,7 +147,7 @@ pub(crate) fn recommend(
         meets_target: choice.chosen.meets_target,
         longer_test_ns: (!seen && expected_loss > target)
             .then(|| (TELLING_PACKETS / target * packet_ns) as u64),
-        latency_ns: trial::wait_ns(measured, &recovery),
+        latency_ns: trial::wait_ns(measured, steps, &recovery),
         expected_loss,
         expected_residual_loss: expected(&loss.fitted),
         expected_residual_interval: (expected(&loss.best), expected(&loss.worst)),
@@ -129,12 +161,11 @@ pub(crate) fn recommend(
     if let Some(what) = survive.filter(|_| !survives) {
         recommendation.sentence.push_str(&sentence::not_survived(what));
     }
-    let untried = steps.limit.is_some() && steps.plain().next().is_none();
     Some(Recommended {
         recommendation,
-        load: if untried { Load::Untried } else { Load::Carried },
+        load: Load::Carried,
         carried: None,
-        basis: basis(steps, &settings, &near, left_out),
+        basis: basis(steps, settings, &near, left_out),
     })
 }
 
@@ -144,7 +175,7 @@ fn measured_together(steps: &Steps, flows: u16, payload: u32) -> bool {
 }
 
 /// What the tests were that a recommendation rests on.
-fn basis(steps: &Steps, settings: &settings::Settings, tests: &[&Step], left_out: usize) -> Basis {
+fn basis(steps: &Steps, settings: &Settings, tests: &[&Step], left_out: usize) -> Basis {
     let count = |counted: &dyn Fn(&Step) -> bool| tests.iter().filter(|step| counted(step)).count() as u32;
     let with_settings = |step: &&&Step| {
         step.flow_count() == usize::from(settings.flows) && step.test.payload == settings.payload
@@ -175,7 +206,7 @@ fn basis(steps: &Steps, settings: &settings::Settings, tests: &[&Step], left_out
 
 /// For a path that does not carry the media, or not always, with what it carries, bits per second: no recovery repairs what a
 /// limit takes.
-fn overloaded(steps: &Steps, settings: &settings::Settings) -> (Recommendation, u64) {
+fn overloaded(steps: &Steps, settings: &Settings) -> (Recommendation, u64) {
     let rate = |step: &Step| step.loss().rate();
     let chosen = |step: &&Step| {
         step.flow_count() == usize::from(settings.flows) && step.test.payload == settings.payload
@@ -233,7 +264,7 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> (Recommendation, 
 
 /// What the limit carries by tests at lower rates that agree with it, or else what came through. Of bursts that are longer than those
 /// of media less comes through than the path carries of these.
-fn carried(steps: &Steps, settings: &settings::Settings, came_through: u64) -> u64 {
+fn carried(steps: &Steps, settings: &Settings, came_through: u64) -> u64 {
     let Some(limit) = &steps.limit else {
         return came_through;
     };
@@ -271,11 +302,7 @@ fn loss_of<'s, 'a>(near: &[&'s Step<'a>]) -> Option<(LossProcess<'s, 'a>, Loss)>
 }
 
 /// The tests whose loss the settings will meet, and the number of those left out because a host did not keep up in them.
-fn near_steps<'s, 'a>(
-    steps: &'s Steps<'a>,
-    settings: &settings::Settings,
-    facts: Facts,
-) -> (Vec<&'s Step<'a>>, usize) {
+fn near_steps<'s, 'a>(steps: &'s Steps<'a>, settings: &Settings, facts: Facts) -> (Vec<&'s Step<'a>>, usize) {
     let longest = facts.longest_good.unwrap_or(u32::MAX);
     let short: Vec<&Step> = steps
         .plain()

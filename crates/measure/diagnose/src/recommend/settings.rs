@@ -1,5 +1,7 @@
 //! How many flows, and which payload.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::limit::LimitKind;
 use crate::analysis::{Step, Steps};
 
@@ -10,6 +12,8 @@ use crate::answer::Load;
 const USUAL_FLOWS: u16 = 8;
 /// Flows for each route that is seen, so that each of them carries some.
 const FLOWS_PER_ROUTE: usize = 4;
+/// A code of as many repairs as packets repairs less than this.
+const MOST_LOSS: f64 = 0.5;
 /// Share of a cap that a flow may use.
 const ROOM: f64 = 0.8;
 
@@ -52,6 +56,36 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         None => nearest(&tested, USUAL_FLOWS)?,
     };
     Some(Settings { flows, payload, load })
+}
+
+/// Other payloads that were tested at the highest rate and met no limit, each with its tests and the flows with which it lost least,
+/// the cheapest first if each lost packet is sent once more. None loses more than a code of as many repairs as packets could repair.
+pub(super) fn others<'s, 'a>(steps: &'s Steps<'a>, chosen: &Settings) -> Vec<(Settings, Vec<&'s Step<'a>>)> {
+    let limited = steps.limit.as_ref().map_or(&[][..], |limit| &limit.steps);
+    let fastest = steps.steps.iter().filter_map(|step| step.test.asked).max();
+    let mut by_payload: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
+    for (index, step) in steps.steps.iter().enumerate() {
+        let is_as_fast = step.test.asked == fastest && !limited.contains(&index);
+        if is_as_fast && step.loss().rate() < MOST_LOSS && step.test.payload != chosen.payload {
+            by_payload.entry(step.test.payload).or_default().push(step);
+        }
+    }
+    let cost = |(settings, tests): &(Settings, Vec<&Step>)| {
+        let loss = tests.iter().map(|step| step.loss().rate()).fold(0.0, f64::max);
+        (1.0 + loss) * (1.0 + f64::from(steps.header_bytes) / f64::from(settings.payload))
+    };
+    let least = |tests: &[&Step]| {
+        let by_loss = |a: &&&Step, b: &&&Step| a.loss().rate().total_cmp(&b.loss().rate());
+        Some(tests.iter().min_by(by_loss)?.flow_count() as u16)
+    };
+    let settings = |(payload, tests): (u32, Vec<&'s Step<'a>>)| {
+        let flows = least(&tests)?;
+        let load = Load::Carried;
+        Some((Settings { flows, payload, load }, tests))
+    };
+    let mut others: Vec<_> = by_payload.into_iter().filter_map(settings).collect();
+    others.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    others
 }
 
 /// A full path does not care for payloads and flows: one that passed some tests and not others of the same payload, at

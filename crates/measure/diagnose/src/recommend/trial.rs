@@ -10,7 +10,8 @@ use weir_stats::{Gilbert, loss_interval};
 use weir_units::Rate;
 
 use super::candidates::Forecast;
-use super::{Loss, mean, scaled};
+use super::settings::Settings;
+use super::{Loss, arq, mean, scaled};
 use crate::analysis::process::with_loss;
 use crate::analysis::{Step, Steps};
 use crate::finding::{ForecastCheck, Recovery, Survive};
@@ -20,6 +21,8 @@ use crate::transport::{Stream, Transport};
 
 /// Packets of each trial, unless the user says otherwise.
 const TRIAL_PACKETS: u64 = 150_000;
+/// Trials that leave a doubt are made once more with this many times the packets, if that can settle it.
+pub(super) const LONGER: u64 = 8;
 /// Failures that a check of the forecast should see.
 const COUNTABLE: f64 = 100.0;
 /// Loss to which a check may go.
@@ -27,6 +30,9 @@ const MOST_LOSS: f64 = 0.3;
 /// Latency of a receiver without repairs, and beyond that of a recovery: what packets of one frame are apart, nanoseconds.
 const SLACK_NS: u64 = 5_000_000;
 const SEED: u64 = 0x7e57;
+/// Seeds of which the one with the second most loss is taken where routes lose unequally, and packets that tell.
+const SEEDS: u64 = 8;
+const SEED_PACKETS: u64 = 15_000;
 /// When a flow or a route is dark in a trial, and how long the trial is, nanoseconds.
 const DARK_NS: (u64, u64) = (500_000_000, 1_500_000_000);
 const DARK_TRIAL_NS: f64 = 2e9;
@@ -52,22 +58,25 @@ pub(super) struct Trials<'o> {
     link: LinkSpec,
     stream: Stream,
     slack_ns: u64,
+    /// Packets that are lost at once: so many that are missing may be one failure.
+    burst: f64,
     /// Trials made so far.
     known: RefCell<Vec<(Asked, Tried)>>,
     survived: RefCell<Vec<(Dark, bool)>>,
 }
 
-/// Flows, recovery, and how much more loss.
-type Asked = (u16, Recovery, f64);
+/// Flows, recovery, how much more loss, and packets.
+type Asked = (u16, Recovery, f64, u64);
 /// Flows, recovery, and what is dark.
 type Dark = (u16, Recovery, Survive);
 
 impl<'o> Trials<'o> {
-    /// Trials of these settings; none without a transport, or where no twin can be made.
+    /// Trials of these settings, with the loss that they meet; none without a transport, or where no twin can be made.
     pub fn of(
         measured: &Measured,
         steps: &Steps,
-        payload: u32,
+        settings: &Settings,
+        loss: &Loss,
         unseen: Option<f64>,
         options: &Options<'o>,
     ) -> Option<Self> {
@@ -82,62 +91,87 @@ impl<'o> Trials<'o> {
             let routes = link.forward.routes.iter_mut();
             routes.for_each(|route| route.loss.push(LossSpec::Bernoulli(bound)));
         }
-        Some(Trials {
+        let trials = Trials {
             transport,
             link,
             stream: Stream {
                 format: VideoFormat::of_rate(Rate(measured.media_rate?), frame_rate),
                 flows: 0,
-                payload,
+                payload: settings.payload,
                 recovery: Recovery::None,
                 latency_ns: 0,
                 dark: None,
                 packets: options.trial_packets.unwrap_or(TRIAL_PACKETS),
                 seed: SEED,
             },
-            slack_ns: slack_ns(measured),
+            slack_ns: slack_ns(measured, steps),
+            burst: burst(loss),
             known: RefCell::default(),
             survived: RefCell::default(),
-        })
+        };
+        Some(trials.unlucky(settings.flows))
     }
 
-    /// Whether a trial in which nothing is missing shows that loss.
+    /// With a seed by which that many flows lose more than by most: where routes lose unequally, those of another stream may take other
+    /// ones.
+    fn unlucky(mut self, flows: u16) -> Self {
+        let mut losses = self.link.forward.routes.iter().map(|route| &route.loss);
+        let first = losses.next();
+        if losses.all(|loss| Some(loss) == first) {
+            return self;
+        }
+        let lost = |seed: u64| {
+            let stream = Stream {
+                flows,
+                packets: self.stream.packets.min(SEED_PACKETS),
+                seed,
+                ..self.stream.clone()
+            };
+            Some((self.transport.carry(&self.link, &stream)?.lost, seed))
+        };
+        let mut seeds: Vec<(u64, u64)> = (SEED..SEED + SEEDS).filter_map(lost).collect();
+        seeds.sort_unstable();
+        let second = seeds.len().saturating_sub(2);
+        self.stream.seed = seeds.get(second).map_or(SEED, |(_, seed)| *seed);
+        self
+    }
+
+    /// Whether a longer trial in which nothing is missing shows that loss.
     pub fn can_show(&self, residual: f64) -> bool {
-        loss_interval(0, self.stream.packets).1 <= residual
+        let chances = (LONGER * self.stream.packets) as f64 / self.burst;
+        loss_interval(0, chances as u64).1 <= residual
     }
 
-    /// What this recovery leaves where the path loses `scale` times as much.
-    pub fn residual(&self, flows: u16, recovery: &Recovery, scale: f64) -> Option<Tried> {
-        let asked = (flows, *recovery, scale);
+    /// What this recovery leaves where the path loses `scale` times as much, by a trial of `times` the usual packets.
+    pub fn residual(&self, flows: u16, recovery: &Recovery, scale: f64, times: u64) -> Option<Tried> {
+        let asked = (flows, *recovery, scale, times * self.packets_with(recovery));
         let known = self.known.borrow().iter().find(|known| known.0 == asked).copied();
         if let Some((_, tried)) = known {
             return Some(tried);
         }
-        let tried = self.try_out(flows, recovery, scale)?;
+        let tried = self.try_out(asked)?;
         self.known.borrow_mut().push((asked, tried));
         Some(tried)
     }
 
-    fn try_out(&self, flows: u16, recovery: &Recovery, scale: f64) -> Option<Tried> {
+    fn try_out(&self, (flows, recovery, scale, packets): Asked) -> Option<Tried> {
         let carried = self.transport.carry(
             &raised(&self.link, scale),
             &Stream {
                 flows,
-                recovery: *recovery,
+                recovery,
                 latency_ns: self.slack_ns + recovery.latency_ns().unwrap_or(0),
-                packets: self.packets_with(recovery),
+                packets,
                 ..self.stream.clone()
             },
         )?;
         let packets = carried.packets.max(1);
         // What is missing in one frame is one failure.
-        let each = if carried.damaged_frames == 0 {
-            1.0
-        } else {
-            carried.unrepaired as f64 / carried.damaged_frames as f64
-        };
+        let of_frame = carried.unrepaired as f64 / carried.damaged_frames.max(1) as f64;
+        let each = of_frame.max(self.burst);
         let chances = (packets as f64 / each) as u64;
-        let (low, high) = loss_interval(carried.damaged_frames.min(chances), chances.max(1));
+        let failures = (carried.unrepaired as f64 / each).round() as u64;
+        let (low, high) = loss_interval(failures.min(chances), chances.max(1));
         Some(Tried {
             residual: (carried.unrepaired as f64 / packets as f64, low, high),
             packets,
@@ -219,7 +253,7 @@ impl<'o> Trials<'o> {
         {
             scale *= 1.5;
         }
-        let tried = self.residual(flows, recovery, scale)?;
+        let tried = self.residual(flows, recovery, scale, 1)?;
         Some(ForecastCheck {
             recovery: *recovery,
             loss: mean(&scaled(&loss.fitted, scale)),
@@ -230,14 +264,31 @@ impl<'o> Trials<'o> {
     }
 }
 
-/// How long a receiver has to wait for the repairs of this recovery.
-pub(super) fn wait_ns(measured: &Measured, recovery: &Recovery) -> u64 {
-    slack_ns(measured) + recovery.latency_ns().unwrap_or(0)
+/// Packets that a burst takes, on average over the lost packets; 1 where they are lost one by one.
+fn burst(loss: &Loss) -> f64 {
+    let of = |process: &Gilbert| {
+        if process.loss_bad > process.loss_good && process.to_good > 0.0 {
+            (process.loss_bad / process.to_good).max(1.0)
+        } else {
+            1.0
+        }
+    };
+    let lost: f64 = mean(&loss.fitted);
+    let parts = loss.fitted.iter();
+    let all: f64 = parts
+        .map(|part| part.share * part.process.loss() * of(&part.process))
+        .sum();
+    (all / lost.max(f64::MIN_POSITIVE)).max(1.0)
 }
 
-fn slack_ns(measured: &Measured) -> u64 {
+/// How long a receiver has to wait for the repairs of this recovery.
+pub(super) fn wait_ns(measured: &Measured, steps: &Steps, recovery: &Recovery) -> u64 {
+    slack_ns(measured, steps) + recovery.latency_ns().unwrap_or(0)
+}
+
+fn slack_ns(measured: &Measured, steps: &Steps) -> u64 {
     let rtt = measured.rtt.as_ref().and_then(|test| test.rtt);
-    SLACK_NS + rtt.map_or(0, |rtt| rtt.p99.saturating_sub(rtt.min).unsigned_abs())
+    SLACK_NS + arq::beyond_ns(steps) + rtt.map_or(0, |rtt| rtt.p99.saturating_sub(rtt.min).unsigned_abs())
 }
 
 /// The link with `scale` times the loss of its routes, in the same bursts.

@@ -254,7 +254,7 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
         let loss = Loss {
             rate: with_one_flow(steps),
             bursts: None,
-            note: "concluded from tests that met a limit".to_owned(),
+            note: "concluded from tests that met a limit, or that hosts lost most of".to_owned(),
         };
         return vec![loss.route(1, 0.0, loss.rate)];
     };
