@@ -7,11 +7,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use weir_diagnose::Options;
 use weir_link::LossSpec;
 use weir_measure::survey::Step;
 use weir_simulate::judgement::{OutsideAnswer, QUESTIONS, Said, Truth, answer_to_outside, error_of_shares};
 use weir_simulate::networks::{Draw, Kind, Network};
-use weir_simulate::{Judged, JudgingPlan, Observed, judge, observe, try_twin};
+use weir_simulate::{
+    BY_TRIAL, Judged, JudgingPlan, Observed, SETTINGS_TARGET, diagnose_by_trial, judge, observe,
+    try_settings, try_twin,
+};
 use weir_stats::Counters as _;
 
 const USAGE: &str = "\
@@ -28,7 +32,7 @@ usage: diagnosis_table [OPTION]...
   --show          one network (--kind, --first): its truth and its findings, instead of tables
   --keep FILE     with --show: keeps the database there";
 
-struct Options {
+struct Arguments {
     plan: JudgingPlan,
     networks: u64,
     first: u64,
@@ -36,7 +40,7 @@ struct Options {
     keep: Option<PathBuf>,
 }
 
-fn options() -> Result<Options, String> {
+fn arguments() -> Result<Arguments, String> {
     let mut plan = JudgingPlan {
         draws: Vec::new(),
         numbers: 0..0,
@@ -77,7 +81,7 @@ fn options() -> Result<Options, String> {
         plan.draws = Kind::ALL.map(Draw::One).to_vec();
     }
     plan.numbers = first..first.saturating_add(networks);
-    Ok(Options {
+    Ok(Arguments {
         plan,
         networks,
         first,
@@ -105,7 +109,7 @@ fn apart(name: &str) -> Result<Draw, String> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let options = options()?;
+    let options = arguments()?;
     if options.show {
         return show(&options);
     }
@@ -134,7 +138,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A single network, to find out why it was misjudged.
-fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+fn show(options: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let draw = options.plan.draws.first().ok_or(USAGE)?;
     let network = draw.network(options.plan.seed, options.first);
     let scratch = std::env::temp_dir().join(format!("diagnosis-table-{}.db", std::process::id()));
@@ -158,6 +162,18 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         for test in comparison.tests {
             println!("{test:?}");
         }
+    }
+    if options.plan.settings {
+        let options = Options {
+            target_loss: Some(SETTINGS_TARGET),
+            ..BY_TRIAL
+        };
+        let found = diagnose_by_trial(&observed.measured, &options);
+        println!("\n{}", found.answer.lines().join("\n"));
+        for compared in found.recommendation.iter().flat_map(|advice| &advice.compared) {
+            println!("compared: {compared:?}");
+        }
+        println!("settings: {:#?}", try_settings(&observed));
     }
     println!(
         "answer to a cause outside the model: {:?}",

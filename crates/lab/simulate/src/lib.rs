@@ -38,6 +38,6 @@ pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
 pub use record::SimulationError;
-pub use settings::Outcome;
+pub use settings::{Outcome, SETTINGS_TARGET, try_settings};
 pub use tally::{Errors, Tally};
 pub use twin::repeat;

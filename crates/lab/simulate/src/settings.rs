@@ -13,8 +13,8 @@ use crate::carried::VirtualTransport;
 use crate::diagnosed::diagnose_by_trial;
 use crate::observed::Observed;
 
-/// Target that a trial can show.
-const TARGET: f64 = 1e-4;
+/// Target residual loss of the settings that are tried, 0 to 1: one that a trial can show.
+pub const SETTINGS_TARGET: f64 = 1e-4;
 /// Packets of a trial of the recommendation, and of each of the others.
 const PACKETS: u64 = 200_000;
 const OTHER_PACKETS: u64 = 60_000;
@@ -43,7 +43,7 @@ pub struct Outcome {
 /// the media, all others. None where there is no answer.
 pub fn try_settings(observed: &Observed) -> Option<Outcome> {
     let options = Options {
-        target_loss: Some(TARGET),
+        target_loss: Some(SETTINGS_TARGET),
         ..Options::default()
     };
     if observed.network.middlebox.is_some() {
@@ -79,7 +79,7 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
         Verdict::Carries | Verdict::CarriesWithRepair => {
             let carried = VirtualTransport.carry(link, &stream)?;
             let cost = cost(&carried, &stream);
-            let is_right = residual(&carried) <= TARGET;
+            let is_right = residual(&carried) <= SETTINGS_TARGET;
             let cheaper =
                 || cheapest(link, &stream, &payloads, least(&stream)).map_or(cost, |best| best.min(cost));
             Some(Outcome {
@@ -138,7 +138,7 @@ fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>, most: f6
             ..first
         };
         let carried = promising.then(|| VirtualTransport.carry(link, &stream))??;
-        (residual(&carried) <= TARGET).then(|| cost(&carried, &stream))
+        (residual(&carried) <= SETTINGS_TARGET).then(|| cost(&carried, &stream))
     })
 }
 
