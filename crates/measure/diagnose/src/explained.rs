@@ -5,7 +5,7 @@ use weir_results::{Direction, RunId};
 use weir_units::{count_of, format_count, format_percent};
 
 use crate::analysis::expected::Expected;
-use crate::analysis::{RateDrop, Step, Steps};
+use crate::analysis::{Outage, RateDrop, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::findings::loss_pattern;
 use crate::words::{rows_of, way};
@@ -130,10 +130,9 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
 /// far as it is expected; a difference goes to what varies most.
 fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
-    let dark = step.outages_of_network().flat_map(|outage| &outage.parts);
-    // A host that stands still makes flows dark, and counts what it dropped.
-    let host = step.host_share() * lost;
-    let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost - host);
+    let dark = step.outages_of_network().map(Outage::lost).sum::<u64>() as f64;
+    let dark = dark.min(lost);
+    let host = step.host_share() * (lost - dark);
     let rest = lost - dark - host;
     let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
     let rest = rest - drop;

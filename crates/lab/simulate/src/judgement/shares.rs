@@ -47,8 +47,13 @@ fn cause_of(fault: &Fault) -> Option<Cause> {
     }
 }
 
-fn cause(finding: FindingName) -> Cause {
+fn cause(finding: FindingName, observed: &Observed) -> Cause {
+    let forward = &observed.network.link.forward;
     match finding {
+        // A cap on each flow is one on all of them where all are one.
+        FindingName::FiveTupleIgnored if forward.hide_five_tuple && forward.flow_rate.is_some() => {
+            Cause::Limit
+        }
         FindingName::HostLoss => Cause::Host,
         FindingName::Outage => Cause::Dark,
         FindingName::FlowRateCap | FindingName::PacketRateCap | FindingName::Congestion => Cause::Limit,
@@ -102,7 +107,7 @@ pub fn error_of_shares(observed: &Observed) -> Option<f64> {
         differences.insert(cause, count as f64 / all as f64);
     }
     for part in &said.by {
-        *differences.entry(cause(part.finding)).or_default() -= part.share;
+        *differences.entry(cause(part.finding, observed)).or_default() -= part.share;
     }
     *differences.entry(Cause::Unknown).or_default() -= said.unexplained;
     if observed.network.may_miss {

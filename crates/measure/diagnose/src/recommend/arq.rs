@@ -36,7 +36,7 @@ pub(super) fn round_ns(measured: &Measured, steps: &Steps) -> Option<u64> {
 
 /// How much longer the longest route takes than the one that the RTT was measured on, at most: which one that was is not known.
 pub(super) fn beyond_ns(steps: &Steps) -> u64 {
-    let levels = steps.plain().flat_map(|step| &step.routes.levels_ns);
+    let levels = steps.unlimited().flat_map(|step| &step.routes.levels_ns);
     levels.copied().fold(0.0, f64::max) as u64
 }
 

@@ -7,7 +7,7 @@ use weir_units::Rate;
 use super::hidden_cliff::HiddenCliff;
 use super::{MOST_FURTHER_STEPS, Step, Survey, carried_length};
 use crate::VideoFormat;
-use crate::flows::{DirectionSummary, FlowsPlan, FlowsWays};
+use crate::flows::{DirectionSummary, FlowsPlan, FlowsWays, HostLimit};
 
 /// Bursts of these tests: those of `weir send`, since a frame in one burst overflows the bucket of a policer far below its
 /// rate, bytes.
@@ -92,7 +92,7 @@ impl Tried {
     /// None where a host did not keep up with one of them, or there is none.
     fn all(rows: &[&DirectionSummary]) -> Option<Self> {
         let at = |row: &&DirectionSummary| {
-            let asked = row.asked.filter(|_| row.host_limit().is_none())?.0 as f64;
+            let asked = row.asked.filter(|_| tells(row))?.0 as f64;
             Some(At {
                 asked,
                 loss: row.loss,
@@ -181,10 +181,19 @@ impl Tried {
     }
 }
 
+/// Hosts kept up with a test, or dropped much less than a limit would take.
+fn tells(row: &DirectionSummary) -> bool {
+    match row.host_limit() {
+        None => true,
+        Some(HostLimit::Dropped { share }) => share <= LEAST_LOSS / 2.0,
+        Some(_) => false,
+    }
+}
+
 /// The test whose loss asks for others at lower rates: that of the usual number of flows if it
 /// loses, else of the fewest that do; else of the longest payload that loses while longer ones pass.
 fn first_of<'f>(rows: &[&'f DirectionSummary], usual: u16, carried: u32) -> Option<&'f DirectionSummary> {
-    let loses = |row: &&&DirectionSummary| row.loss >= LEAST_LOSS && row.host_limit().is_none();
+    let loses = |row: &&&DirectionSummary| row.loss >= LEAST_LOSS && tells(row);
     let of_length = rows.iter().filter(|row| row.length == carried).filter(loses);
     let by_flows = of_length.min_by_key(|row| (row.flows != usual, row.flows));
     let shorter = rows.iter().filter(|row| row.length < carried).filter(loses);
