@@ -123,12 +123,9 @@ pub struct Basis {
     pub sentence: String,
 }
 
-impl Basis {
-    /// Some test had this rate.
-    pub(crate) fn is_at(&self, rate: u64) -> bool {
-        self.rate
-            .is_some_and(|tested| tested as f64 >= AT_RATE * rate as f64)
-    }
+/// Whether a test of this rate counts as one at that, bits per second.
+pub(crate) fn is_at(tested: Option<u64>, rate: u64) -> bool {
+    tested.is_some_and(|tested| tested as f64 >= AT_RATE * rate as f64)
 }
 
 /// How a path took the rate that was tested.
@@ -251,7 +248,7 @@ fn judge(media: &Media, recommended: Option<&Recommended>) -> (Verdict, Reason) 
         _ if !advice.meets_target && advice.longer_test_ns.is_none() => {
             (Verdict::DoesNotCarry, Reason::Residual)
         }
-        _ if !basis.is_at(rate) => (Verdict::CannotSay, Reason::LowerRate(tested)),
+        _ if !is_at(basis.rate, rate) => (Verdict::CannotSay, Reason::LowerRate(tested)),
         _ if advice.recovery == Recovery::None || advice.longer_test_ns.is_some() => {
             (Verdict::Carries, Reason::None)
         }

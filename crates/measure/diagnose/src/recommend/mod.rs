@@ -14,7 +14,7 @@ use weir_units::{format_percent, format_rate};
 
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
-use crate::answer::{Basis, Load, Recommended, lower_rate};
+use crate::answer::{Basis, Load, Recommended, is_at, lower_rate};
 use crate::finding::{Recommendation, Recovery};
 use crate::measured::Measured;
 use crate::options::Options;
@@ -27,6 +27,9 @@ use trial::Trials;
 const USUAL_LATENCY_NS: u64 = 100_000_000;
 /// Packets without a loss that show a loss rate below one of their number (95 %): three and a bit, by two-sided bounds.
 const TELLING_PACKETS: f64 = 3.7;
+
+/// Other payloads that are tried: trials take seconds.
+const MOST_OTHERS: usize = 2;
 
 /// What the recommendation has to know of the findings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,19 +86,22 @@ pub(crate) fn recommend(
         }
     };
     let advice = &first.recommendation;
+    let rate = measured.media_rate.unwrap_or(0);
     let is_met = advice.meets_target || advice.longer_test_ns.is_some();
-    let is_enough = is_met && first.basis.is_at(measured.media_rate.unwrap_or(0));
-    if is_enough || !matches!(first.load, Load::Carried | Load::TooMuch) {
+    let has_others = matches!(first.load, Load::Carried | Load::TooMuch);
+    if (is_met && is_at(first.basis.rate, rate)) || !has_others {
         return Some(first);
     }
     // What loses more may be repaired all the same, which a trial alone tells.
-    let others = settings::others(steps, &settings).into_iter();
+    let others = settings::others(steps, &settings, rate)
+        .into_iter()
+        .take(MOST_OTHERS);
     let mut tried =
         others.filter_map(|(settings, tests)| advised(measured, steps, &settings, (tests, 0), options));
-    let is_met = |found: &Recommended| {
+    let is_repaired = |found: &Recommended| {
         found.recommendation.meets_target && found.recommendation.simulated_residual_loss.is_some()
     };
-    Some(tried.find(is_met).unwrap_or(first))
+    Some(tried.find(is_repaired).unwrap_or(first))
 }
 
 /// How to repair what these settings lose, by these tests and with so many left out.

@@ -6,7 +6,7 @@ use crate::analysis::limit::LimitKind;
 use crate::analysis::{Step, Steps};
 
 use super::Facts;
-use crate::answer::Load;
+use crate::answer::{Load, is_at};
 
 /// Flows to prefer when their number makes no difference.
 const USUAL_FLOWS: u16 = 8;
@@ -58,15 +58,18 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
     Some(Settings { flows, payload, load })
 }
 
-/// Other payloads that were tested at the highest rate and met no limit, each with its tests and the flows with which it lost least,
+/// Other payloads that were tested at the media's rate and met no limit, each with its tests and the flows with which it lost least,
 /// the cheapest first if each lost packet is sent once more. None loses more than a code of as many repairs as packets could repair.
-pub(super) fn others<'s, 'a>(steps: &'s Steps<'a>, chosen: &Settings) -> Vec<(Settings, Vec<&'s Step<'a>>)> {
+pub(super) fn others<'s, 'a>(
+    steps: &'s Steps<'a>,
+    chosen: &Settings,
+    rate: u64,
+) -> Vec<(Settings, Vec<&'s Step<'a>>)> {
     let limited = steps.limit.as_ref().map_or(&[][..], |limit| &limit.steps);
-    let fastest = steps.steps.iter().filter_map(|step| step.test.asked).max();
     let mut by_payload: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
     for (index, step) in steps.steps.iter().enumerate() {
-        let is_as_fast = step.test.asked == fastest && !limited.contains(&index);
-        if is_as_fast && step.loss().rate() < MOST_LOSS && step.test.payload != chosen.payload {
+        let is_telling = is_at(step.test.asked, rate) && !limited.contains(&index);
+        if is_telling && step.loss().rate() < MOST_LOSS && step.test.payload != chosen.payload {
             by_payload.entry(step.test.payload).or_default().push(step);
         }
     }
