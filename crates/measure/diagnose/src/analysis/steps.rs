@@ -220,7 +220,8 @@ fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
         .partition(|step| step.is_limited_by_host() && kept_up.contains(&settings(step)))
 }
 
-/// Takes out the tests at lower rates than others of the same flows and payload.
+/// Takes out the tests at lower rates than others of the same flows and payload, and those with short bursts at lower rates than any
+/// with long ones: a survey makes these where it looks for a rate or a length at which loss begins.
 fn eased<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
     let settings = |step: &Step| (step.flow_count(), step.test.payload);
     let mut highest: BTreeMap<(usize, u32), u64> = BTreeMap::new();
@@ -228,9 +229,14 @@ fn eased<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
         let known = highest.entry(settings(step)).or_default();
         *known = step.test.asked.unwrap_or(0).max(*known);
     }
+    let long_bursts = steps.iter().filter(|step| step.test.plan.burst.is_none());
+    let of_sweeps = long_bursts.filter_map(|step| step.test.asked).min();
+    let of_sweeps = of_sweeps.unwrap_or(0);
     // Whole bytes of a frame make rates differ a little.
     let is_lower = |step: &Step| {
         let highest = highest.get(&settings(step)).copied().unwrap_or(0);
+        let is_short = step.test.plan.burst.is_some();
+        let highest = if is_short { highest.max(of_sweeps) } else { highest };
         step.test
             .asked
             .is_some_and(|asked| asked < highest - highest / 100)

@@ -49,15 +49,9 @@ pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
 fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let long = steps.long?;
     let is_short = |step: &&Step| step.test.payload <= long.longest_good;
-    let (mut below, mut above): (Vec<&Step>, Vec<&Step>) = steps.unlimited().partition(is_short);
-    // Where all of them met a limit, slower ones tell what else packets lose.
-    let slower = || steps.below_limit();
-    if below.is_empty() {
-        below = slower().filter(is_short).collect();
-    }
-    if above.is_empty() {
-        above = slower().filter(|step| !is_short(step)).collect();
-    }
+    // Slower tests tell what packets lose where others met a limit, and of lengths between those of the others.
+    let tests = steps.unlimited().chain(steps.below_limit());
+    let (mut below, above): (Vec<&Step>, Vec<&Step>) = tests.partition(is_short);
     if below.is_empty() {
         below = steps.steps.iter().filter(is_short).collect();
     }

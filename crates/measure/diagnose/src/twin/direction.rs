@@ -140,7 +140,8 @@ fn long_packets(steps: &Steps) -> String {
     let Some(long) = steps.long else {
         return String::new();
     };
-    let longer = steps.steps.iter().map(|step| step.test.payload);
+    let longer = steps.steps.iter().chain(&steps.eased);
+    let longer = longer.map(|step| step.test.payload);
     let shortest_bad = longer
         .filter(|payload| *payload > long.longest_good)
         .min()
