@@ -210,7 +210,8 @@ fn slow_tests_show_a_length_where_a_limit_takes_more_of_every_other() {
 #[test]
 fn a_length_shows_where_only_the_shortest_payloads_meet_a_limit() {
     // Those of 3,900 bytes lose as many as the longest at any rate: no limit takes more of them.
-    let mut link = link(vec![lossy(0.0009)]);
+    let mut link = link(vec![route()]);
+    link.forward.routes = vec![lossy(0.0009)];
     link.forward.mtu.bytes = 4036;
     long_packets_lose(&mut link, 2361, 0.061);
     link.forward.packet_rate = Some(PacketRateCap {

@@ -7,6 +7,7 @@ use weir_stats::{
 };
 
 use super::seen_routes::{SeenRoute, seen_routes};
+use super::sequences::Order;
 use super::{Step, sequences};
 
 /// Bursts are believed below this chance.
@@ -84,7 +85,7 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     let clearest = clearest(&levels, CHANCE / tests);
     let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
     let showing = clearest.filter(|_| loss.events > 0 && p_value < CHANCE);
-    let fit = showing.and_then(|(_, level)| fit_gilbert(&level.sequences));
+    let fit = showing.and_then(|(_, level)| fit_gilbert(&level.as_sent));
     let is_dense = |fit: &GilbertFit| fit.process.loss_bad >= DENSER * loss.rate();
     let showing = showing.filter(|_| fit.as_ref().is_none_or(is_dense));
     let fit = fit.filter(|_| showing.is_some());
@@ -134,7 +135,10 @@ pub(crate) fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
 /// The same losses in one kind of sequence.
 struct Level {
     name: &'static str,
+    /// In the order of the stream, which tells bursts from flows that lose unequally.
     sequences: Vec<LossSequence>,
+    /// In the order in which packets left, which shows how long bursts last.
+    as_sent: Vec<LossSequence>,
     /// Distance within which losses are close.
     reach: u64,
 }
@@ -144,14 +148,19 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let mut levels = Vec::new();
     let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
     let of_flows = |step: &Step, flows: &Vec<u16>| {
-        let mut classes = sequences::by_class(step, std::slice::from_ref(flows))?;
-        Some(classes.swap_remove(0).sequence)
+        let in_order = |order| {
+            let mut classes = sequences::by_class(step, std::slice::from_ref(flows), order)?;
+            Some(classes.swap_remove(0).sequence)
+        };
+        Some((in_order(Order::Stream)?, in_order(Order::Sent)?))
     };
-    let mut add = |name, reach, sequences: Vec<LossSequence>| {
+    let mut add = |name, reach, both: Vec<(LossSequence, LossSequence)>| {
+        let (sequences, as_sent): (Vec<LossSequence>, Vec<LossSequence>) = both.into_iter().unzip();
         if !sequences.is_empty() {
             levels.push(Level {
                 name,
                 sequences,
+                as_sent,
                 reach,
             });
         }
@@ -165,9 +174,11 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let everything = |step: &&Step| of_flows(step, &(0..step.flow_count() as u16).collect());
     let sequences = steps.iter().filter_map(everything);
     add("stream", CLOSE_ROUNDS * flows, sequences.collect());
+    let by_flow: Vec<LossSequence> = steps.iter().flat_map(|step| sequences::by_flow(step)).collect();
     levels.push(Level {
         name: "flow",
-        sequences: steps.iter().flat_map(|step| sequences::by_flow(step)).collect(),
+        as_sent: by_flow.clone(),
+        sequences: by_flow,
         reach: CLOSE_ROUNDS,
     });
     levels
@@ -230,7 +241,7 @@ pub(crate) fn design_effect(step: &Step) -> f64 {
     let rate = step.loss().rate();
     // So far that independent losses seldom are as close, but burst losses are.
     let reach = (0.1 / rate.max(1e-9)).min(MOST_REACH) as u64;
-    match sequences::by_class(step, &[all]) {
+    match sequences::by_class(step, &[all], Order::Stream) {
         Some(classes) => effect(
             &classes
                 .into_iter()

@@ -28,9 +28,18 @@ pub(crate) struct ClassLosses {
     pub sequence: LossSequence,
 }
 
-/// Losses of each class of flows, in the classes' own sequences, in which packets left: a burst of the sender leaves flow by flow, so
-/// that a loss that lasts is scattered in the order of the stream. None where the store does not hold every burst of losses.
-pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLosses>> {
+/// Which packets are neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Those that follow each other in the stream: their flows alternate.
+    Stream,
+    /// Those that left one after the other: a burst of the sender leaves flow by flow. A loss that lasts is scattered in the order
+    /// of the stream, but flows that lose more than others look like bursts in this one.
+    Sent,
+}
+
+/// Losses of each class of flows, in the classes' own sequences. None where the store does not hold every burst of losses.
+pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>], order: Order) -> Option<Vec<ClassLosses>> {
     let test = step.test;
     if !test.bursts_complete || test.stream_bursts.iter().map(|burst| burst.length).sum::<u64>() > MOST_LOST {
         return None;
@@ -52,10 +61,12 @@ pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLos
             if let Some(class) = class.filter(|_| !was_dark(step, flow, burst.unix_ns)) {
                 let flows = classes[class].len() as u64;
                 let within = |flow: u16| class_of[usize::from(flow)] == Some(class);
-                let first = sent.first_of_burst(sequence, &mut spread);
+                let (first, before) = match order {
+                    Order::Stream => (sequence, 0),
+                    Order::Sent => sent.place(sequence, flow, &mut spread, within),
+                };
                 places[class].advance(first, flows, &mut spread, within);
-                let place = places[class].before + sent.before(sequence, flow, within);
-                losses[class].sequence.lost.push(place);
+                losses[class].sequence.lost.push(places[class].before + before);
             }
         }
     }
@@ -85,37 +96,37 @@ impl SentOrder {
         }
     }
 
-    /// The first sequence of the burst with this packet, which is looked at from now on; that of the packet where bursts are too
-    /// long to look at.
-    fn first_of_burst(&mut self, sequence: u64, spread: &mut Spread) -> u64 {
+    /// The first sequence of the burst with this packet, and packets of it, of those flows, that left before this one; its own sequence
+    /// and none where bursts are too long to look at.
+    fn place(
+        &mut self,
+        sequence: u64,
+        flow: u16,
+        spread: &mut Spread,
+        within: impl Fn(u16) -> bool,
+    ) -> (u64, u64) {
         let known = self.burst.take();
         let known = known.filter(|burst| burst.sequences.contains(&sequence));
         let burst = known.unwrap_or_else(|| {
             let burst = self.places.burst_of(sequence);
-            let looked_at = burst.sequences.clone().take(MOST_OF_BURST);
             let packet = |sequence: u64| {
                 let flow = spread.flow(sequence).0;
                 (burst.turn(flow), sequence, flow)
             };
             self.packets.clear();
-            self.packets.extend(looked_at.map(packet));
+            self.packets
+                .extend(burst.sequences.clone().take(MOST_OF_BURST).map(packet));
             self.packets.sort_unstable();
             burst
         });
-        let is_whole = burst.sequences.end - burst.sequences.start < MOST_OF_BURST as u64;
+        let own = (burst.turn(flow), sequence, flow);
         let first = burst.sequences.start;
         self.burst = Some(burst);
-        if is_whole { first } else { sequence }
-    }
-
-    /// Packets of the burst, of those flows, that left before this one.
-    fn before(&self, sequence: u64, flow: u16, within: impl Fn(u16) -> bool) -> u64 {
-        let Some(burst) = self.burst.as_ref().filter(|_| self.packets.len() < MOST_OF_BURST) else {
-            return 0;
-        };
-        let own = (burst.turn(flow), sequence, flow);
+        if self.packets.len() == MOST_OF_BURST {
+            return (sequence, 0);
+        }
         let earlier = self.packets.iter().take_while(|packet| **packet < own);
-        earlier.filter(|packet| within(packet.2)).count() as u64
+        (first, earlier.filter(|packet| within(packet.2)).count() as u64)
     }
 }
 
