@@ -53,7 +53,7 @@ pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>], order: Order) -> Optio
         .map(|flow| classes.iter().position(|flows| flows.contains(&flow)))
         .collect();
     let mut places = vec![ClassPosition::start(u64::from(test.plan.first_sequence)); classes.len()];
-    let mut sent = SentOrder::new(&test.plan);
+    let mut sent = (order == Order::Sent).then(|| SentOrder::new(&test.plan));
     for burst in &test.stream_bursts {
         for sequence in burst.first_sequence..burst.first_sequence + burst.length {
             let flow = spread.flow(sequence).0;
@@ -61,9 +61,9 @@ pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>], order: Order) -> Optio
             if let Some(class) = class.filter(|_| !was_dark(step, flow, burst.unix_ns)) {
                 let flows = classes[class].len() as u64;
                 let within = |flow: u16| class_of[usize::from(flow)] == Some(class);
-                let (first, before) = match order {
-                    Order::Stream => (sequence, 0),
-                    Order::Sent => sent.place(sequence, flow, &mut spread, within),
+                let (first, before) = match &mut sent {
+                    None => (sequence, 0),
+                    Some(sent) => sent.place(sequence, flow, &mut spread, within),
                 };
                 places[class].advance(first, flows, &mut spread, within);
                 losses[class].sequence.lost.push(places[class].before + before);

@@ -34,6 +34,7 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let gentle = || loads.iter().filter(|load| load.loss < LEAST_LOSS);
     let mut telling: Vec<&Load> = gentle().filter(|load| tells(load)).collect();
     if telling.is_empty() {
+        // Hosts dropped too much in all of them: what they make vary counts as the network's.
         telling = gentle().collect();
     }
     let mean = |of: &dyn Fn(&Step) -> f64, weight: &dyn Fn(&Load) -> f64| {
