@@ -41,6 +41,28 @@ fn a_twin_without_the_cap_of_its_path_is_told_from_one_with_it() {
     assert_eq!(differ.count(), capped.count(), "{comparison:#?}");
 }
 
+/// A bucket that a flow of all media empties after 1.2 of 3 s: the cap is what fills it, whatever passes before.
+#[test]
+fn a_twin_has_the_rate_of_a_cap_and_the_bucket_that_began_full() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut network = draw(Kind::FlowRateCap, 1, 1000);
+    let media = network.plan.format.rate().0 as f64;
+    let cap = network.link.forward.flow_rate.as_mut().expect("a cap");
+    cap.burst = ((media - cap.rate as f64) * 1.2 / 8.0) as u64;
+    let truth = *cap;
+    let observed = observe(&network, &folder.path().join("weir.db")).expect("an observed network");
+    let twin = twin(&observed.measured).expect("a twin");
+    let found = twin.link.forward.flow_rate.as_ref().expect("a cap");
+    let (rate, burst) = (
+        found.rate as f64 / truth.rate as f64,
+        found.burst as f64 / truth.burst as f64,
+    );
+    assert!((rate - 1.0).abs() < 0.02, "{found:?}, not {truth:?}");
+    assert!((burst - 1.0).abs() < 0.2, "{found:?}, not {truth:?}");
+    let comparison = try_twin(&observed, &folder.path().join("twin.db")).expect("a comparison");
+    assert!(comparison.tests.iter().all(|test| test.agrees), "{comparison:#?}");
+}
+
 #[test]
 fn a_twin_loses_on_its_routes_what_the_path_does() {
     let mean = |link: &LinkSpec| {

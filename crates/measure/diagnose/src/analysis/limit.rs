@@ -50,6 +50,10 @@ pub(crate) struct Limit {
     pub queue_ns: f64,
     /// Highest rate without its loss in tests at lower rates, bits per second of payload; 0 where it is not known.
     pub carried: f64,
+    /// What more passed at first of what met it, in seconds of what it lets through; 0 where that was not seen.
+    pub credit_s: f64,
+    /// What it lets through changes with time: it did so all along in two tests at least.
+    pub drifts: bool,
     /// The sweep over the number of flows was wide enough to say that it changes nothing.
     pub flows_swept: bool,
     /// Tests at several rates agree with it: loss begins between these.
@@ -79,8 +83,12 @@ impl Limit {
 
     /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
     /// exactly what it holds, but where their bursts are longer than a policer's bucket: then it holds more of shorter ones.
+    /// Where more passes for a while, a test of a second or two may carry more than a longer one.
     pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
-        let Some(onset) = onset else { return self };
+        let has_credit = self.credit_s > 0.0 && self.kind != LimitKind::Path;
+        let Some(onset) = onset.filter(|_| !has_credit) else {
+            return self;
+        };
         let each = self.kind.of_payload_bit(onset.flows, onset.length, header_bytes);
         let (low, high) = (onset.carried.0 as f64 * each, onset.lossy.0 as f64 * each);
         let is_near = self.range.1 >= low * (1.0 - LOOSELY) && self.range.0 <= high * (1.0 + LOOSELY);

@@ -18,7 +18,7 @@ use super::step::Step;
 /// A test that lost as little may have met a limit that others show.
 const SOME_LOSS: f64 = 0.001;
 /// Another test may have passed more than the limit by its error, and by what a bucket that began full holds: as much as the limit
-/// lets through in this time, seconds.
+/// lets through in this time, seconds, or in that which limited tests show.
 const FILLED_S: f64 = 0.05;
 /// Limited tests agree if their quantity differs by at most this share.
 const AGREE: f64 = 0.03;
@@ -179,6 +179,10 @@ impl<'l> Loads<'l> {
         self.all
             .iter()
             .filter(|load| !load.is_limited() && !load.mostly_dark)
+    }
+
+    fn credit_s(&self) -> f64 {
+        self.limited().map(|load| load.credit_s).fold(0.0, f64::max)
     }
 
     /// Fewest and most flows of the limited tests.
@@ -376,9 +380,10 @@ impl<'l> Loads<'l> {
     /// The range of a quantity, if the limited tests agree on it to this share and no other test passed more of it.
     fn holds(&self, quantity: impl Fn(&Load) -> f64, agree: f64) -> Option<(f64, f64)> {
         let range = spread(self.limited().map(&quantity));
+        let filled_s = self.credit_s().max(FILLED_S);
         let exceeded = self
             .free()
-            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED + FILLED_S / load.seconds));
+            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED + filled_s / load.seconds));
         (range.1 <= range.0 * (1.0 + agree) && !exceeded).then_some(range)
     }
 
@@ -398,6 +403,8 @@ impl<'l> Loads<'l> {
             queued: self.queued,
             queue_ns: self.limited().map(|load| load.queue_ns).fold(f64::MAX, f64::min),
             carried: self.onset.map_or(0.0, |onset| onset.carried.0 as f64),
+            credit_s: self.credit_s(),
+            drifts: self.limited().filter(|load| load.drifts).count() >= 2,
             flows_swept: most >= SWEEP as f64 * fewest,
             between: None,
             of_long_bursts: None,

@@ -6,6 +6,7 @@ use super::limit::{Limit, LimitKind};
 use super::pattern::Early;
 use super::pieces;
 use super::route_classes;
+use super::settled;
 use super::step::Step;
 
 /// Where the first half of bursts loses less than this share of what the whole does, bursts lose their last packets.
@@ -56,6 +57,10 @@ pub(super) struct Load {
     pub by_host: f64,
     /// What three quarters of its pieces lost at least, where it lost as much as a limit takes.
     pub throughout: f64,
+    /// What more passed until it settled, where that took long, in seconds of what passes since.
+    pub credit_s: f64,
+    /// What passes grows or shrinks all along.
+    pub drifts: bool,
     /// What the first half of its bursts lost, where that is known.
     pub early: Option<Early>,
     /// What the flows lost that lose least, and those that lose most, where they lose unequally.
@@ -74,7 +79,11 @@ pub(super) struct Load {
 
 impl Load {
     pub fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
-        let after = weir_stats::total(&step.slots_after_start());
+        let late = step.settled.filter(|settled| {
+            settled.from * step.test.active_ns as f64 > 1e9 * f64::from(step.test.slot_seconds)
+        });
+        let after = late.map(|settled| settled.after);
+        let after = after.unwrap_or_else(|| weir_stats::total(&step.slots_after_start()));
         let whole = step.loss();
         // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
         let has_rest = after.trials > 0 && step.outages.is_empty();
@@ -133,6 +142,8 @@ impl Load {
             } else {
                 0.0
             },
+            credit_s: step.settled.map_or(0.0, |settled| settled.credit_s),
+            drifts: settled::drifts(step),
             early: Early::of(step),
             by_host,
             beside: 0.0,

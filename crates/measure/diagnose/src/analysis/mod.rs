@@ -18,6 +18,7 @@ pub(crate) mod routes;
 pub(crate) mod seen_routes;
 mod sequences;
 mod set_of_causes;
+mod settled;
 mod single_losses;
 mod spread;
 mod step;

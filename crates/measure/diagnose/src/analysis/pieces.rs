@@ -9,7 +9,7 @@ use crate::measured::FlowTest;
 /// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
 /// Fewer pieces say less than the seconds do.
-const LEAST_PIECES: usize = 8;
+pub(super) const LEAST_PIECES: usize = 8;
 /// In longer tests the seconds say enough.
 const MOST_WINDOWS: usize = 100_000;
 /// More pieces say nothing more: in a long test they are longer.
@@ -20,11 +20,23 @@ const LOT_NS: u64 = 20_000_000;
 /// Losses in the finest pieces that there are enough of.
 pub(super) fn of_stream(step: &Step) -> Vec<Counted> {
     frames(step)
-        .or_else(|| windows(step.test))
+        .or_else(|| since_loss(&windows(step.test, begin(step))?))
         .unwrap_or_else(|| step.slots_after_start())
 }
 
-/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
+/// Those after the first with a loss, where there are enough: a bucket may have lasted until then.
+fn since_loss(pieces: &[Counted]) -> Option<Vec<Counted>> {
+    let first = pieces.iter().position(|piece| piece.events > 0)?;
+    let since = if first > 0 { first + 1 } else { 0 };
+    (pieces.len() - since >= LEAST_PIECES).then(|| pieces[since..].to_vec())
+}
+
+/// From where on pieces are compared: buckets and queues begin full or empty.
+pub(super) fn begin(step: &Step) -> f64 {
+    step.settled.map_or(0.0, |settled| settled.from).max(1.0 / 3.0)
+}
+
+/// Losses in whole frames, after the first third of the stream, or where it has settled: a sender begins each frame anew, so that every frame
 /// meets the same limit alike. None where the store holds too few of the bursts.
 fn frames(step: &Step) -> Option<Vec<Counted>> {
     let test = step.test;
@@ -37,7 +49,7 @@ fn frames(step: &Step) -> Option<Vec<Counted>> {
     let first = u64::from(test.plan.first_sequence);
     let mut pieces = Vec::new();
     // No packet is in two stretches or beyond the last that was sent, whatever rows claim.
-    let mut done = first + test.sent / 3;
+    let mut done = first + (test.sent as f64 * begin(step)) as u64;
     for (from, to, bursts) in whole_stretches(test) {
         let (from, to) = (from.max(done), to.min(first + test.sent));
         done = done.max(to);
@@ -59,9 +71,9 @@ fn frames(step: &Step) -> Option<Vec<Counted>> {
     (pieces.len() >= LEAST_PIECES).then_some(pieces)
 }
 
-/// Losses in the short windows after the first third of the test, but for its last. None where there are few windows
-/// or few packets in each.
-fn windows(test: &FlowTest) -> Option<Vec<Counted>> {
+/// Losses in the short windows after this share of the test, but for its last. None where there are few windows or few packets in
+/// each.
+pub(super) fn windows(test: &FlowTest, share: f64) -> Option<Vec<Counted>> {
     let first = test.loss_windows.first()?;
     let last = test.loss_windows.last()?;
     let window_ns = first.duration_ns.max(1);
@@ -69,13 +81,17 @@ fn windows(test: &FlowTest) -> Option<Vec<Counted>> {
     let trials = u64::try_from(trials)
         .ok()
         .filter(|trials| *trials >= LEAST_PIECE)?;
-    let place = |unix_ns: u64| {
-        unix_ns
-            .saturating_sub(first.unix_ns)
-            .saturating_add(window_ns / 2)
-            / window_ns
-    };
-    let from = place(test.started_unix_ns.saturating_add(test.active_ns / 3)) + 1;
+    // Windows without a loss have no row, before the first one either.
+    let earlier = first
+        .unix_ns
+        .saturating_sub(test.started_unix_ns)
+        .div_ceil(window_ns);
+    let begin_ns = first.unix_ns.saturating_sub(earlier.saturating_mul(window_ns));
+    let place = |unix_ns: u64| unix_ns.saturating_sub(begin_ns).saturating_add(window_ns / 2) / window_ns;
+    let from = place(
+        test.started_unix_ns
+            .saturating_add((test.active_ns as f64 * share) as u64),
+    ) + 1;
     let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
     let count = end.saturating_sub(from);
     let count = usize::try_from(count).ok()?;

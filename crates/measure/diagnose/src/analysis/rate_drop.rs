@@ -82,7 +82,7 @@ fn rates(test: &FlowTest) -> Vec<f64> {
 }
 
 /// The value below which this share of the others lies.
-fn share_of(values: &[f64], share: f64) -> f64 {
+pub(super) fn share_of(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = (share * sorted.len().saturating_sub(1) as f64).round() as usize;

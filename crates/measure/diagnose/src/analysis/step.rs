@@ -10,6 +10,7 @@ use super::events;
 use super::outages::{self, Outage};
 use super::rate_drop::RateDrop;
 use super::routes::{self, RouteView};
+use super::settled::Settled;
 use crate::measured::FlowTest;
 
 /// Hosts dropped most of the lost packets from this share on.
@@ -32,6 +33,8 @@ pub(crate) struct Step<'a> {
     pub routes: RouteView,
     /// The delay that the path's queues add.
     pub queueing: Queueing,
+    /// More passed at first.
+    pub settled: Option<Settled>,
     /// The rate fell during the test, and stayed lower.
     pub drop: Option<RateDrop>,
 }
@@ -45,6 +48,7 @@ impl<'a> Step<'a> {
         Step {
             events: events::loss_events(test, &outages),
             queueing: Queueing::of(test, &routes),
+            settled: Settled::of(test),
             drop: RateDrop::of(test),
             routes,
             outages,

@@ -9,10 +9,11 @@ use weir_stats::{Variation, median};
 
 use super::expected::Expected;
 use super::joint::{self, Growth, Joint, Long};
-use super::limit::Limit;
+use super::limit::{Limit, LimitKind};
 use super::load::Load;
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
+use super::settled;
 use super::step::Step;
 use crate::measured::{Measured, RttTest};
 
@@ -66,21 +67,30 @@ impl<'a> Steps<'a> {
             .into_iter()
             .partition(|step| step.test.plan.varied == VariedPort::Source);
         let (set_aside, tests) = set_aside(tests);
-        let (eased, mut steps) = eased(tests);
+        let (mut eased, mut steps) = eased(tests);
+        settled::confirm(&mut steps, &mut eased);
         let onset = onset(&steps, &eased);
+        let jitter_ns = idle_jitter_ns(measured);
+        let infer = |steps: &[Step], eased: &[Step]| {
+            joint::infer(steps, eased, onset.as_ref(), measured.header_bytes, jitter_ns)
+        };
+        let mut joint = infer(&steps, &eased);
+        let is_cap = |limit: &Limit| limit.kind != LimitKind::Path;
+        let all = || steps.iter().chain(&eased);
+        if all().any(|step| step.settled.is_some()) && !joint.limit.as_ref().is_some_and(is_cap) {
+            // Without a cap there is no bucket: what passed less at the end of a test did so for another reason.
+            for step in steps.iter_mut().chain(&mut eased) {
+                step.settled = None;
+            }
+            joint = infer(&steps, &eased);
+        }
         let Joint {
             limit,
             everywhere,
             growth,
             long,
             expected,
-        } = joint::infer(
-            &steps,
-            &eased,
-            onset.as_ref(),
-            measured.header_bytes,
-            idle_jitter_ns(measured),
-        );
+        } = joint;
         for (index, step) in steps.iter_mut().enumerate() {
             let is_limited = limit.as_ref().is_some_and(|limit| limit.steps.contains(&index));
             let is_more =

@@ -2,7 +2,7 @@
 //! flows together, as in a network that does not tell flows apart.
 
 use weir_results::{Direction, RunId};
-use weir_units::{count_of, format_count, format_rate};
+use weir_units::{count_of, format_bytes, format_count, format_rate};
 
 use crate::analysis::limit::{Limit, LimitKind};
 use crate::analysis::{Step, Steps};
@@ -36,7 +36,8 @@ pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
         brief: limited.brief.replace("{way}", way(steps.direction)),
         sentence: limited.sentence.replace("{way}", way(steps.direction))
             + &onset_in_words(limit, steps)
-            + &of_long_bursts(limit),
+            + &of_long_bursts(limit)
+            + &of_credit(limit),
         evidence: evidence(limit, steps, slowest.as_ref()),
         query: query(limit, steps),
         confidence: confidence(limit),
@@ -77,6 +78,19 @@ fn of_long_bursts(limit: &Limit) -> String {
             " Of the longer bursts of faster tests only {let_through} came through: they overflow its bucket."
         )
     })
+}
+
+/// What is said of more that comes through at first.
+fn of_credit(limit: &Limit) -> String {
+    let quantity = limit.value * limit.credit_s;
+    let more = match limit.kind {
+        _ if quantity <= 0.0 => return String::new(),
+        LimitKind::Path => return String::new(),
+        LimitKind::FlowRate => format!("{} more of each flow", format_bytes((quantity / 8.0) as u64)),
+        LimitKind::Together => format!("{} more", format_bytes((quantity / 8.0) as u64)),
+        LimitKind::PacketRate => format!("{} more packets", format_count(quantity as u64)),
+    };
+    format!(" At first some {more} came through, out of a bucket that began full: a longer test loses more.")
 }
 
 fn rate(bits: f64) -> String {
@@ -129,9 +143,10 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Limited {
         .iter()
         .map(|index| steps.steps[*index].queueing.p99_ns)
         .fold(0.0, f64::max);
-    let varies = limit.varies();
-    // A sender's bursts end within a frame: what fills a queue for longer is not their length.
-    let cut = varies && queue < FRAME_NS;
+    let varies = limit.varies() || limit.drifts;
+    // A sender's bursts end within a frame, and each is like the others: what fills a queue for longer, or less and less, is not their
+    // length.
+    let cut = varies && queue < FRAME_NS && !limit.drifts;
     let range = if varies {
         format!("{} to {}", rate(limit.range.0), rate(limit.range.1))
     } else {
@@ -156,7 +171,9 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Limited {
         ),
     };
     let held = limit.between.map_or(limit.range.0, |(carried, _)| carried);
-    let carried = slowest.map_or(held, |slowest| slowest.bits);
+    let carried = slowest
+        .filter(|_| !limit.drifts)
+        .map_or(held, |slowest| slowest.bits);
     let mut action = format!(
         "Send at less than {}, or find what else uses the path; neither more flows nor FEC help.",
         rate(0.95 * carried)
@@ -229,6 +246,7 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
     };
     // Where a short queue cuts bursts, what came through is not what the path could carry.
     let held = slowest
+        .filter(|_| !limit.drifts)
         .map(|rate| rate.bits)
         .or_else(|| (!limit.varies()).then_some(limit.value))
         .map(|value| Evidence::in_unit("held at", value.round(), unit));

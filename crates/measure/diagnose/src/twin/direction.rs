@@ -104,9 +104,11 @@ fn caps(steps: &Steps) -> String {
         rate(limit.range.0),
         rate(limit.range.1)
     );
-    // What comes through of a burst that overflows a bucket is what the bucket holds.
+    // What comes through of a burst that overflows a bucket is what the bucket holds; so is what more comes through at first.
     let bucket = limit.of_long_bursts.zip(steps.steps.get(limit.steps[0]));
     let bucket = bucket.map(|(let_through, step)| let_through * step.burst_seconds());
+    let credit = (limit.credit_s > 0.0).then_some(limit.value * limit.credit_s);
+    let bucket = bucket.or(credit);
     let of_flow = format!("{}bit/s", limit.value.round());
     let of_flow = match bucket {
         Some(bits) => format!(
