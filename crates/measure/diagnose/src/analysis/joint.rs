@@ -20,8 +20,14 @@ use super::spread::{Spread, spreads};
 /// tried.
 const PRICE: f64 = 12.0;
 /// A prediction is off by one of these shares of it, whichever predicts all tests better: few paths lose the same in every second, but
-/// some do.
-const UNEVEN: [f64; 5] = [MOST_UNEVEN, 0.02, 0.01, 0.003, 0.0];
+/// some do. Each that is more has its price (nats), less than a cause.
+const UNEVEN: [(f64, f64); 5] = [
+    (MOST_UNEVEN, 4.0),
+    (0.02, 3.0),
+    (0.01, 2.0),
+    (0.003, 1.0),
+    (0.0, 0.0),
+];
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
 /// A test at a lower rate that is near a limit may lose anything from nothing to this share.
@@ -173,7 +179,7 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         } else {
             limits::find(looked, &loads[..full], &mut steady)
         };
-        let misfit = |uneven: f64| -> f64 {
+        let misfit = |(uneven, price): (f64, f64)| -> f64 {
             let each = loads.iter().zip(spreads).enumerate();
             each.map(|(at, (load, spread))| {
                 let of = if at < full { misfit } else { misfit_of_slower };
@@ -183,7 +189,8 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
                     Some(_) => against,
                 }
             })
-            .sum()
+            .sum::<f64>()
+                + price
         };
         let misfit = UNEVEN.map(misfit).into_iter().fold(f64::MAX, f64::min);
         let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);

@@ -85,8 +85,9 @@ impl Load {
         let after = late.map(|settled| settled.after);
         let after = after.unwrap_or_else(|| weir_stats::total(&step.slots_after_start()));
         let whole = step.loss();
-        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
-        let has_rest = after.trials > 0 && step.outages.is_empty();
+        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest, nor those of a late sender, which
+        // differ in what they were offered.
+        let has_rest = after.trials > 0 && step.outages.is_empty() && !step.is_late();
         let whole = if has_rest && !is_alike(after, whole) {
             after
         } else {
@@ -144,7 +145,7 @@ impl Load {
             },
             credit_s: step.settled.map_or(0.0, |settled| settled.credit_s),
             drifts: settled::drifts(step),
-            early: Early::of(step),
+            early: Early::of(step).filter(|_| !step.is_late()),
             by_host,
             beside: 0.0,
             mostly_dark,

@@ -9,6 +9,9 @@ use super::process::design_effect;
 /// Of a test in which hosts dropped a larger share of the lost packets, nobody knows how bursty the network's losses are.
 const OF_HOSTS: f64 = 0.2;
 
+/// Independent losses that happen to be as near as those of bursts make them look like so much more than one each.
+const NEAR_AT_RANDOM: f64 = 0.2;
+
 /// What the loss of a test varies by beside its mean.
 pub(super) struct Spread {
     /// Variance over that of independent losses.
@@ -63,7 +66,7 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let of = |load: &Load| {
         let of_others = unequal / step(load).flow_count().max(1) as f64;
         Spread {
-            bursts: own(load).max(bursts),
+            bursts: (own(load).max(bursts) - NEAR_AT_RANDOM).max(1.0),
             routes: if load.knows_routes { 0.0 } else { of_others },
             of_others,
         }

@@ -10,7 +10,7 @@ use weir_stats::{Variation, median};
 use super::expected::Expected;
 use super::joint::{self, Growth, Joint, Long};
 use super::limit::{Limit, LimitKind};
-use super::load::Load;
+use super::load::{LEAST_LOSS, Load};
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::settled;
@@ -19,6 +19,9 @@ use crate::measured::{Measured, RttTest};
 
 /// Where so much is lost beside dark times that is not lost at random, the shorter ones may be part of it.
 const LOST: f64 = 0.2;
+
+/// What hosts dropped hardly matters below this share of the lost packets.
+const HARDLY: f64 = 0.05;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -217,7 +220,8 @@ fn idle_jitter_ns(measured: &Measured) -> f64 {
     (median(rtts) - least).max(0.0)
 }
 
-/// Takes out the steps with which a host did not keep up, where another of the same flows and payload stands in for them.
+/// Takes out the steps with which a host did not keep up, where another of the same flows and payload stands in for them; not those in
+/// which the network lost so much that the host hardly matters: the others, at lower rates, may not show why.
 fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
     let settings = |step: &Step| (step.flow_count(), step.test.payload);
     let kept_up: Vec<(usize, u32)> = steps
@@ -225,9 +229,10 @@ fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
         .filter(|step| !step.is_limited_by_host())
         .map(settings)
         .collect();
-    steps
-        .into_iter()
-        .partition(|step| step.is_limited_by_host() && kept_up.contains(&settings(step)))
+    let hardly_matters = |step: &Step| step.network_loss().rate() >= LEAST_LOSS && step.host_share() < HARDLY;
+    steps.into_iter().partition(|step| {
+        step.is_limited_by_host() && kept_up.contains(&settings(step)) && !hardly_matters(step)
+    })
 }
 
 /// Takes out the tests at lower rates than others of the same flows and payload, and those with short bursts at lower rates than any

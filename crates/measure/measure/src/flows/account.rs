@@ -18,9 +18,11 @@ use weir_wire::{FlowData, Spread};
 use super::report::{FlowReport, ReceiverReport};
 
 /// Records of events of each kind kept one by one in each second; beyond that they are counted in the seconds' rows
-/// alone, and the run says so. Each kind has its own share: many short bursts of the stream must not drown the one long
-/// burst of a flow.
+/// alone, and the run says so. Each kind has its own share: many short bursts, of the stream or of flows, must not drown
+/// the one long burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
+/// A burst of a flow of so many packets may be a dark time; at random so many in a row are seldom lost.
+const LONG_BURST: u64 = 20;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often gaps are looked through.
 const POLL_NS: u64 = 1_000_000;
@@ -513,6 +515,7 @@ impl StreamAccount {
 struct EventCounts {
     stream_bursts: u32,
     flow_bursts: u32,
+    long_flow_bursts: u32,
     others: u32,
 }
 
@@ -520,6 +523,7 @@ impl EventCounts {
     fn of(&mut self, event: &Record) -> &mut u32 {
         match event {
             Record::StreamBurst(..) => &mut self.stream_bursts,
+            Record::FlowBurst(_, burst) if burst.length >= LONG_BURST => &mut self.long_flow_bursts,
             Record::FlowBurst(..) => &mut self.flow_bursts,
             _ => &mut self.others,
         }

@@ -438,6 +438,44 @@ fn a_worked_example_across_the_wrap() {
 }
 
 /// One-way delays of 100 to 299 us between clocks that are hours apart, as the receiver computes them.
+/// One flow of two loses one packet in five, more than have a row each; the other then loses 40 in a row.
+#[test]
+fn a_dark_flow_has_its_row_beside_more_single_losses_than_are_kept() {
+    let case = Case {
+        depth: ReorderDepth {
+            packets: 64,
+            time_ns: u64::MAX,
+        },
+        kind: SpreadKind::RoundRobin,
+        flows: 2,
+        first: 0,
+        seed: 1,
+    };
+    let sent = 90_000;
+    let is_dark = |number: u64| number % 2 == 1 && (80_000..80_080).contains(&number);
+    let is_lost = |number: u64| number % 10 == 4 || is_dark(number);
+    let arrivals = (0..sent)
+        .filter(|number| !is_lost(*number))
+        .map(|number| Arrival {
+            at_ns: START_NS + number * SPACING_NS,
+            stream: number,
+            flow: (number % 2) as u16,
+            in_flow: number / 2,
+        });
+    let stream = Stream {
+        arrivals: arrivals.collect(),
+        sent,
+        sent_per_flow: vec![sent / 2; 2],
+    };
+    let (report, records) = account(&case, &stream);
+    let of_dark = records.iter().filter_map(|record| match record {
+        Record::FlowBurst(_, burst) if burst.flow == 1 => Some((burst.first_sequence, burst.length)),
+        _ => None,
+    });
+    assert_eq!(of_dark.collect::<Vec<_>>(), [(40_000, 40)]);
+    assert!(report.events_merged > 3_000, "{}", report.events_merged);
+}
+
 #[test]
 fn delays_keep_their_digits_whatever_the_clocks_say() {
     for apart_ns in [0, 3_600_000_000_000, 90_000_000_000_000] {
