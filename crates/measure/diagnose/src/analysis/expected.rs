@@ -9,8 +9,20 @@ use super::spread::Spread;
 const ROUGH: f64 = 0.02;
 /// The same where a full path decides: what its queue takes depends on the sender's bursts.
 const FULL: f64 = 0.05;
-/// Any prediction is off by this share at most: few paths lose the same in every second.
-pub(super) const MOST_UNEVEN: f64 = 0.05;
+/// How far off predictions are beside chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Vague {
+    /// By this share of any prediction: few paths lose the same in every second, but some do.
+    pub uneven: f64,
+    /// By this share of what hosts dropped: some of it is estimated.
+    pub host: f64,
+}
+
+/// At most.
+pub(super) const MOST_VAGUE: Vague = Vague {
+    uneven: 0.05,
+    host: HOST,
+};
 /// Loss below which a prediction is exact enough.
 pub(super) const EXACT: f64 = 2e-5;
 /// A test is as expected within so many standard deviations, or this multiple of what the worst route of others lost.
@@ -46,7 +58,7 @@ impl Expected {
             routes: spread.of_others,
             ..*spread
         };
-        let (predicted, deviation) = predicted(&load, limit, &of_any_flows, MOST_UNEVEN);
+        let (predicted, deviation) = predicted(&load, limit, &of_any_flows, MOST_VAGUE);
         let long = causes.long_of(&load);
         let taken = 1.0 - (1.0 - predicted) / (1.0 - load.beside).max(1e-9);
         let is_cap = limit.is_some_and(|limit| limit.kind != LimitKind::Path);
@@ -81,24 +93,24 @@ impl Expected {
 }
 
 /// The loss of a test, and its standard deviation.
-pub(super) fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> (f64, f64) {
+pub(super) fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread, vague: Vague) -> (f64, f64) {
     let taken = limit.map_or(0.0, |limit| load.taken_by(limit));
     let predicted = 1.0 - (1.0 - load.beside) * (1.0 - taken);
     let chance = spread.variance(load, 0.5 * (predicted + load.loss));
     let rough = limit.map_or(0.0, |limit| roughness(load, limit));
-    let uneven = uneven * predicted + EXACT;
-    let host = HOST * load.by_host;
+    let uneven = vague.uneven * predicted + EXACT;
+    let host = vague.host * load.by_host;
     let rough = rough * rough + uneven * uneven + host * host;
     (predicted, (chance + rough).sqrt())
 }
 
 /// How far off the prediction of a test by a limit is.
 fn roughness(load: &Load, limit: &Limit) -> f64 {
-    if limit.kind == LimitKind::Path || limit.varies() {
-        FULL + load.taken_within(limit)
-    } else if load.is_near(limit) || limit.steps.contains(&load.index) {
-        ROUGH
-    } else {
+    if load.is_far_below(limit) && !limit.steps.contains(&load.index) {
         0.0
+    } else if limit.kind == LimitKind::Path || limit.varies() {
+        FULL + load.taken_within(limit)
+    } else {
+        ROUGH
     }
 }

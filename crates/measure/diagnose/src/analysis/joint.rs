@@ -7,27 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_measure::survey::LossOnset;
 
 use super::Step;
-use super::expected::{EXACT, Expected, MOST_UNEVEN, WITHIN, predicted};
+use super::expected::{EXACT, Expected, MOST_VAGUE, Vague, WITHIN, predicted};
 use super::limit::{Limit, LimitKind};
 use super::limits::{self, Looked, Steadiness};
 use super::load::{self, Load};
 use super::pattern::is_every_length_alike;
-use super::set_of_causes::Causes;
+use super::set_of_causes::{Causes, HOST};
 use super::single_losses::{self, Said};
 use super::spread::{Spread, spreads};
 
 /// A cause has to make the prediction better by this much (nats): above the logarithm of the number of sets that are
 /// tried.
 const PRICE: f64 = 12.0;
-/// A prediction is off by one of these shares of it, whichever predicts all tests better: few paths lose the same in every second, but
-/// some do. Each that is more has its price (nats), less than a cause.
-const UNEVEN: [(f64, f64); 5] = [
-    (MOST_UNEVEN, 4.0),
-    (0.02, 3.0),
-    (0.01, 2.0),
-    (0.003, 1.0),
-    (0.0, 0.0),
-];
+/// A prediction is off by one of these shares of it and of what hosts dropped, whichever predict all tests better. Each share of it that
+/// is more has its price (nats), less than a cause.
+const UNEVEN: [(f64, f64); 5] = [(0.05, 4.0), (0.02, 3.0), (0.01, 2.0), (0.003, 1.0), (0.0, 0.0)];
+const OF_HOSTS: [f64; 3] = [HOST, 0.03, 0.01];
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
 /// A test at a lower rate that is near a limit may lose anything from nothing to this share.
@@ -126,7 +121,7 @@ pub(super) fn infer(
     let is_predicted = |(load, spread): &(&Load, &Spread)| {
         let mut load = (*load).clone();
         load.beside = best.causes.loss_of(&load);
-        let (predicted, deviation) = predicted(&load, limit, spread, MOST_UNEVEN);
+        let (predicted, deviation) = predicted(&load, limit, spread, MOST_VAGUE);
         let is_below = load.index < steps.len() || limit.is_none_or(|limit| load.is_far_below(limit));
         is_below && !load.mostly_dark && (load.loss - predicted).abs() < WITHIN * deviation
     };
@@ -169,8 +164,20 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
     let suggested = Causes::suggested_by(loads, spreads);
     let lengths: BTreeSet<u32> = loads[..full].iter().map(|load| load.payload).collect();
     let lengths = lengths.len() as f64;
+    let has_hosts = loads.iter().any(|load| load.by_host > 0.0);
+    let of_hosts = if has_hosts { &OF_HOSTS[..] } else { &OF_HOSTS[..1] };
+    let vaguenesses: Vec<(Vague, f64)> = UNEVEN
+        .iter()
+        .flat_map(|(uneven, price)| {
+            of_hosts.iter().map(|host| {
+                let (uneven, host) = (*uneven, *host);
+                (Vague { uneven, host }, *price)
+            })
+        })
+        .collect();
     let mut loads = loads.to_vec();
-    let try_one = |causes: Causes| {
+    let mut all = Vec::new();
+    for causes in suggested {
         for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
@@ -179,44 +186,57 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         } else {
             limits::find(looked, &loads[..full], &mut steady)
         };
-        let misfit = |(uneven, price): (f64, f64)| -> f64 {
-            let each = loads.iter().zip(spreads).enumerate();
-            each.map(|(at, (load, spread))| {
-                let of = if at < full { misfit } else { misfit_of_slower };
-                let against = of(load, limit.as_ref(), spread, uneven);
-                match limit {
-                    None => against.min(causes.against_none(load, spread)),
-                    Some(_) => against,
-                }
-            })
-            .sum::<f64>()
-                + price
-        };
-        let misfit = UNEVEN.map(misfit).into_iter().fold(f64::MAX, f64::min);
-        let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
-        let against = if is_regular {
-            0.0
-        } else if queued && !limit_is_full {
-            DECIDED
-        } else {
-            steady
-                .against_chance(looked.steps, &loads[..full], limit.as_ref())
-                .min(DECIDED)
-        };
-        let values = limit.as_ref().map_or(0.0, Limit::values);
-        let which_length = causes.long.map_or(0.0, |_| lengths.ln());
-        let price = which_length + PRICE * (causes.count() as f64 + values);
-        Tried {
-            causes,
-            limit,
-            cost: misfit + against + price,
-            price,
-            singly: None,
+        // A test that one of the routes took much of may look like a limit.
+        let without = limit.is_some().then_some(None);
+        for limit in [Some(limit), without].into_iter().flatten() {
+            let misfit = misfit_of_all(&causes, (&loads, spreads), full, limit.as_ref(), &vaguenesses);
+            let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
+            let against = if is_regular {
+                0.0
+            } else if queued && !limit_is_full {
+                DECIDED
+            } else {
+                steady
+                    .against_chance(looked.steps, &loads[..full], limit.as_ref())
+                    .min(DECIDED)
+            };
+            let values = limit.as_ref().map_or(0.0, Limit::values);
+            let which_length = causes.long.map_or(0.0, |_| lengths.ln());
+            let price = which_length + PRICE * (causes.count() as f64 + values);
+            all.push(Tried {
+                causes,
+                limit,
+                cost: misfit + against + price,
+                price,
+                singly: None,
+            });
         }
-    };
-    let mut all: Vec<Tried> = suggested.into_iter().map(try_one).collect();
+    }
     weigh_events(looked.steps, (&loads[..full], &spreads[..full]), &mut all);
     all
+}
+
+/// What the losses of all tests, those from `full` on at lower rates, say against a set of causes.
+fn misfit_of_all(
+    causes: &Causes,
+    (loads, spreads): (&[Load], &[Spread]),
+    full: usize,
+    limit: Option<&Limit>,
+    vaguenesses: &[(Vague, f64)],
+) -> f64 {
+    let with = |(vague, price): &(Vague, f64)| {
+        let each = loads.iter().zip(spreads).enumerate();
+        let misfits = each.map(|(at, (load, spread))| {
+            let of = if at < full { misfit } else { misfit_of_slower };
+            let against = of(load, limit, spread, *vague);
+            match limit {
+                None => against.min(causes.against_none(load, spread)),
+                Some(_) => against,
+            }
+        });
+        misfits.sum::<f64>() + price
+    };
+    vaguenesses.iter().map(with).fold(f64::MAX, f64::min)
 }
 
 /// Lets the number of loss events speak for losses of long packets. Tests that meet a limit lose as it has it: those of the set that
@@ -240,16 +260,16 @@ fn weigh_events(steps: &[Step], (loads, spreads): (&[Load], &[Spread]), all: &mu
 
 /// What a test's loss says against a prediction: the negative logarithm of its normal density, so that a prediction that
 /// fits everything pays for being vague.
-fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f64 {
-    let (predicted, deviation) = predicted(load, limit, spread, uneven);
+fn misfit(load: &Load, limit: Option<&Limit>, spread: &Spread, vague: Vague) -> f64 {
+    let (predicted, deviation) = predicted(load, limit, spread, vague);
     let off = ((load.loss - predicted).abs() / deviation).min(FAR);
     0.5 * off * off + (deviation / EXACT).ln()
 }
 
 /// The same of a test at a lower rate: a limit says nothing of it, unless it is far below.
-fn misfit_of_slower(load: &Load, limit: Option<&Limit>, spread: &Spread, uneven: f64) -> f64 {
+fn misfit_of_slower(load: &Load, limit: Option<&Limit>, spread: &Spread, vague: Vague) -> f64 {
     match limit {
         Some(limit) if !load.is_far_below(limit) => (NEAR_LIMIT / EXACT).ln(),
-        _ => misfit(load, None, spread, uneven),
+        _ => misfit(load, None, spread, vague),
     }
 }

@@ -20,6 +20,8 @@ const SOME_LOSS: f64 = 0.001;
 /// Another test may have passed more than the limit by its error, and by what a bucket that began full holds: as much as the limit
 /// lets through in this time, seconds, or in that which limited tests show.
 const FILLED_S: f64 = 0.05;
+/// A test of which hosts dropped a larger share of what a limit takes says little of it.
+const OF_HOSTS: f64 = 0.5;
 /// Limited tests agree if their quantity differs by at most this share.
 const AGREE: f64 = 0.03;
 /// The same by [`LOOSELY`] where the other quantities differ by more than twice as much, and by this share where they differ by
@@ -226,13 +228,19 @@ impl<'l> Loads<'l> {
                     && !other.mostly_dark
             });
             let passes = |other: &&Load| LossOnset::is_below(other.excess(), load.excess());
-            more.clone().count() >= 2 && more.clone().all(|other| passes(&other))
+            // Where the cap holds two flows, too, each of them gets the same.
+            let is_held = |other: &&Load| {
+                let (here, there) = (load.bits / load.flows, other.bits / other.flows);
+                other.is_limited() && (there / here - 1.0).abs() <= AGREE
+            };
+            more.clone().filter(passes).count() >= 2
+                && more.clone().all(|other| passes(&other) || is_held(&other))
         };
         // A flow may be on a route that loses more.
         let of_routes = self.all.iter().map(|load| load.worst_route).fold(0.0, f64::max);
         let is_limited = |load: &Load| {
             load.throughout >= 0.5 * load.loss
-                && load.by_host < ROUGHLY * load.excess()
+                && load.by_host < OF_HOSTS * load.excess()
                 && load.excess() > 2.0 * of_routes
         };
         self.limited().all(|load| is_limited(load) && is_shared(load))
@@ -242,7 +250,8 @@ impl<'l> Loads<'l> {
     fn bucket_of_each(&self, of: Quantity) -> Option<Limit> {
         let several = || self.limited().filter(|load| load.flows > 1.0);
         let cut = several().filter(|load| load.loses_last_of_each()).count();
-        if cut < 2 || cut * 2 <= several().count() {
+        // Of a late sender's bursts a cap on packets takes the last, too.
+        if cut < 2 || cut * 2 <= several().count() || self.packets_held().is_some() {
             return None;
         }
         let mut limit = self.limit(LimitKind::FlowRate, spread(self.limited().map(of)), None);
@@ -292,10 +301,15 @@ impl<'l> Loads<'l> {
         })
     }
 
+    fn packets_held(&self) -> Option<(f64, f64)> {
+        let others: [Quantity; 2] = [|load| load.bits / load.flows, |load| load.bits];
+        self.holds_alone(|load| load.packets, others)
+    }
+
     /// As many packets came through of every length.
     fn packet_rate(&self) -> Option<Limit> {
         let of: Quantity = |load| load.packets;
-        let range = self.holds_alone(of, [|load| load.bits / load.flows, |load| load.bits])?;
+        let range = self.packets_held()?;
         self.is_of_limit()
             .then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
     }
@@ -380,7 +394,10 @@ impl<'l> Loads<'l> {
     /// The range of a quantity, if the limited tests agree on it to this share and no other test passed more of it.
     fn holds(&self, quantity: impl Fn(&Load) -> f64, agree: f64) -> Option<(f64, f64)> {
         let range = spread(self.limited().map(&quantity));
-        let filled_s = self.credit_s().max(FILLED_S);
+        let filled_s = self
+            .limited()
+            .map(|load| load.first_more_s)
+            .fold(FILLED_S, f64::max);
         let exceeded = self
             .free()
             .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED + filled_s / load.seconds));

@@ -59,6 +59,8 @@ pub(super) struct Load {
     pub throughout: f64,
     /// What more passed until it settled, where that took long, in seconds of what passes since.
     pub credit_s: f64,
+    /// What more passed until it settled, or in its first second, in the same.
+    pub first_more_s: f64,
     /// What passes grows or shrinks all along.
     pub drifts: bool,
     /// What the first half of its bursts lost, where that is known.
@@ -144,8 +146,11 @@ impl Load {
                 0.0
             },
             credit_s: step.settled.map_or(0.0, |settled| settled.credit_s),
+            first_more_s: step
+                .settled
+                .map_or_else(|| more_at_first_s(step), |settled| settled.credit_s),
             drifts: settled::drifts(step),
-            early: Early::of(step).filter(|_| !step.is_late()),
+            early: Early::of(step),
             by_host,
             beside: 0.0,
             mostly_dark,
@@ -301,6 +306,21 @@ fn is_alike(after: Counted, whole: Counted) -> bool {
     let rate = whole.rate();
     let each = |part: Counted| rate * (1.0 - rate) / part.trials.max(1) as f64;
     (first.rate() - after.rate()).abs() <= ALIKE * (each(first) + each(after)).sqrt()
+}
+
+/// What more passed in the first second than in each of the others, in seconds of what passed in those.
+fn more_at_first_s(step: &Step) -> f64 {
+    let others = weir_stats::total(&step.slots_after_start());
+    let all = step.loss();
+    let first = Counted {
+        events: all.events.saturating_sub(others.events),
+        trials: all.trials.saturating_sub(others.trials),
+    };
+    let passed = 1.0 - others.rate();
+    if others.trials == 0 || passed <= 0.0 {
+        return 0.0;
+    }
+    ((1.0 - first.rate()) / passed - 1.0).max(0.0) * f64::from(step.test.slot_seconds)
 }
 
 fn lower_quartile(step: &Step) -> f64 {

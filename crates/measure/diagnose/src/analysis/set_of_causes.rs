@@ -44,7 +44,12 @@ impl Causes {
         lengths.dedup();
         lengths.pop();
         let mut all = Vec::new();
-        let losses = distinct(loads.iter().map(|load| load.loss).chain([0.0]).collect());
+        let each = loads.iter().map(|load| load.loss).chain([0.0]);
+        let of_short = |longest: &u32| {
+            let short = loads.iter().filter(|load| load.payload <= *longest);
+            usual(short.map(|load| load.loss).collect())
+        };
+        let losses = distinct(each.chain(lengths.iter().map(of_short)).collect());
         let bounds = loads.iter().zip(spreads);
         let most = bounds
             .map(|(load, spread)| wherever(load, spread))
@@ -134,18 +139,15 @@ impl Causes {
             like.min(wherever(load, spread))
         };
         let most = longer().map(bound).fold(1.0, f64::min);
-        distinct(
-            longer()
-                .map(|(load, _)| beyond(load))
-                .filter(|loss| *loss > 0.0 && *loss < most)
-                .collect(),
-        )
-        .into_iter()
-        .map(|loss| Causes {
-            long: Some((longest, loss)),
-            ..self
-        })
-        .collect()
+        let each: Vec<f64> = longer().map(|(load, _)| beyond(load)).collect();
+        let all = [usual(each.clone())].into_iter().chain(each);
+        distinct(all.filter(|loss| *loss > 0.0 && *loss < most).collect())
+            .into_iter()
+            .map(|loss| Causes {
+                long: Some((longest, loss)),
+                ..self
+            })
+            .collect()
     }
 
     /// Loss that does not depend on the length, with so many flows.
@@ -273,6 +275,16 @@ impl Line {
 fn are_swept<'l>(tests: impl Iterator<Item = &'l Load>) -> bool {
     let counts: BTreeSet<u32> = tests.map(|load| load.flows as u32).collect();
     counts.len() >= LEAST_COUNTS
+}
+
+/// The mean of those that are near the middle one: a limit, or an outage, makes a few differ.
+fn usual(losses: Vec<f64>) -> f64 {
+    let middle = median(losses.clone());
+    let near: Vec<f64> = losses
+        .into_iter()
+        .filter(|loss| (*loss - middle).abs() <= 0.5 * middle)
+        .collect();
+    near.iter().sum::<f64>() / near.len().max(1) as f64
 }
 
 /// Of losses that are nearly the same, one.

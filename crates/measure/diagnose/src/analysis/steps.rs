@@ -10,7 +10,7 @@ use weir_stats::{Variation, median};
 use super::expected::Expected;
 use super::joint::{self, Growth, Joint, Long};
 use super::limit::{Limit, LimitKind};
-use super::load::{LEAST_LOSS, Load};
+use super::load::Load;
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
 use super::settled;
@@ -20,8 +20,9 @@ use crate::measured::{Measured, RttTest};
 /// Where so much is lost beside dark times that is not lost at random, the shorter ones may be part of it.
 const LOST: f64 = 0.2;
 
-/// What hosts dropped hardly matters below this share of the lost packets.
+/// What hosts dropped hardly matters below this share of the lost packets, where the network lost this share of all.
 const HARDLY: f64 = 0.05;
+const MUCH: f64 = 0.05;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -229,7 +230,7 @@ fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
         .filter(|step| !step.is_limited_by_host())
         .map(settings)
         .collect();
-    let hardly_matters = |step: &Step| step.network_loss().rate() >= LEAST_LOSS && step.host_share() < HARDLY;
+    let hardly_matters = |step: &Step| step.network_loss().rate() >= MUCH && step.host_share() < HARDLY;
     steps.into_iter().partition(|step| {
         step.is_limited_by_host() && kept_up.contains(&settings(step)) && !hardly_matters(step)
     })

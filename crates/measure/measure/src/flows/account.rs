@@ -21,7 +21,7 @@ use super::report::{FlowReport, ReceiverReport};
 /// alone, and the run says so. Each kind has its own share: many short bursts, of the stream or of flows, must not drown
 /// the one long burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
-/// A burst of a flow of so many packets may be a dark time; at random so many in a row are seldom lost.
+/// A burst of a flow from this number of packets on may be a dark time: at random as many in a row are seldom lost.
 const LONG_BURST: u64 = 20;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often gaps are looked through.
