@@ -171,6 +171,20 @@ struct Case {
     seed: u64,
 }
 
+/// Two flows in turn, from this number on, whose gaps 64 later packets give up.
+fn two_in_turn(first: u32) -> Case {
+    Case {
+        depth: ReorderDepth {
+            packets: 64,
+            time_ns: u64::MAX,
+        },
+        kind: SpreadKind::RoundRobin,
+        flows: 2,
+        first,
+        seed: 1,
+    }
+}
+
 /// Feeds the packets, as they are on the wire, to the account.
 fn account(case: &Case, stream: &Stream) -> (ReceiverReport, Vec<Record>) {
     let plan = StreamAccountPlan {
@@ -369,16 +383,7 @@ fn a_worked_example_across_the_wrap() {
     // Two flows in turn, from 256 before the wrap. Of 600 packets: 255 (the last before the wrap) and 256 (the first
     // after it, number 0 on the wire) are dropped, 300 comes twice, 400 comes after 403, and 500 comes after 580,
     // when 64 others have given it up.
-    let case = Case {
-        depth: ReorderDepth {
-            packets: 64,
-            time_ns: u64::MAX,
-        },
-        kind: SpreadKind::RoundRobin,
-        flows: 2,
-        first: 0xFFFF_FF00,
-        seed: 1,
-    };
+    let case = two_in_turn(0xFFFF_FF00);
     let mut order: Vec<u64> = (0..600)
         .filter(|number| ![255, 256, 400, 500].contains(number))
         .collect();
@@ -441,16 +446,7 @@ fn a_worked_example_across_the_wrap() {
 /// One flow of two loses one packet in five, more than have a row each; the other then loses 40 in a row.
 #[test]
 fn a_dark_flow_has_its_row_beside_more_single_losses_than_are_kept() {
-    let case = Case {
-        depth: ReorderDepth {
-            packets: 64,
-            time_ns: u64::MAX,
-        },
-        kind: SpreadKind::RoundRobin,
-        flows: 2,
-        first: 0,
-        seed: 1,
-    };
+    let case = two_in_turn(0);
     let sent = 90_000;
     let is_dark = |number: u64| number % 2 == 1 && (80_000..80_080).contains(&number);
     let is_lost = |number: u64| number % 10 == 4 || is_dark(number);
