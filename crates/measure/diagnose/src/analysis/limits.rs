@@ -203,7 +203,8 @@ impl<'l> Loads<'l> {
             })
         };
         let eases = |load: &Load| {
-            let passes = |other: &&Load| LossOnset::is_below(other.loss, load.loss);
+            // It meets what all tests of its flows and length do.
+            let passes = |other: &&Load| LossOnset::is_below(other.beyond(load.beside), load.excess());
             let mut passing = self.slower_than(load).filter(passes).peekable();
             passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };

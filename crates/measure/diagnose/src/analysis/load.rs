@@ -210,7 +210,12 @@ impl Load {
 
     /// Share of the packets lost of those that others let through.
     pub fn excess(&self) -> f64 {
-        beyond(self.loss, self.beside)
+        self.beyond(self.beside)
+    }
+
+    /// The same where others take this share.
+    pub fn beyond(&self, others: f64) -> f64 {
+        beyond(self.loss, others)
     }
 
     /// Whether it mostly loses the last packets of what each flow sends back to back, wherever these stand among those of other flows.
