@@ -12,7 +12,7 @@ use super::limit::{Limit, LimitKind};
 use super::limits::{self, Looked, Steadiness};
 use super::load::{self, Load};
 use super::pattern::is_every_length_alike;
-use super::set_of_causes::{Causes, HOST};
+use super::set_of_causes::Causes;
 use super::single_losses::{self, Said};
 use super::spread::{Spread, spreads};
 
@@ -21,8 +21,14 @@ use super::spread::{Spread, spreads};
 const PRICE: f64 = 12.0;
 /// A prediction is off by one of these shares of it and of what hosts dropped, whichever predict all tests better. Each share of it that
 /// is more has its price (nats), less than a cause.
-const UNEVEN: [(f64, f64); 5] = [(0.05, 4.0), (0.02, 3.0), (0.01, 2.0), (0.003, 1.0), (0.0, 0.0)];
-const OF_HOSTS: [f64; 3] = [HOST, 0.03, 0.01];
+const UNEVEN: [(f64, f64); 5] = [
+    (MOST_VAGUE.uneven, 4.0),
+    (0.02, 3.0),
+    (0.01, 2.0),
+    (0.003, 1.0),
+    (0.0, 0.0),
+];
+const OF_HOSTS: [f64; 3] = [MOST_VAGUE.host, 0.03, 0.01];
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
 /// A test at a lower rate that is near a limit may lose anything from nothing to this share.
@@ -181,14 +187,13 @@ fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
         for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
-        let limit = if is_regular {
+        let found = if is_regular {
             None
         } else {
             limits::find(looked, &loads[..full], &mut steady)
         };
-        // A test that one of the routes took much of may look like a limit.
-        let without = limit.is_some().then_some(None);
-        for limit in [Some(limit), without].into_iter().flatten() {
+        // A test that one of the routes took much of may look like a limit: there may be none.
+        for limit in found.map(Some).into_iter().chain([None]) {
             let misfit = misfit_of_all(&causes, (&loads, spreads), full, limit.as_ref(), &vaguenesses);
             let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
             let against = if is_regular {

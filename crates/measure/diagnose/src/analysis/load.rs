@@ -6,7 +6,6 @@ use super::limit::{Limit, LimitKind};
 use super::pattern::Early;
 use super::pieces;
 use super::route_classes;
-use super::settled;
 use super::step::Step;
 
 /// Where the first half of bursts loses less than this share of what the whole does, bursts lose their last packets.
@@ -149,7 +148,7 @@ impl Load {
             first_more_s: step
                 .settled
                 .map_or_else(|| more_at_first_s(step), |settled| settled.credit_s),
-            drifts: settled::drifts(step),
+            drifts: pieces::drifts(step),
             early: Early::of(step),
             by_host,
             beside: 0.0,

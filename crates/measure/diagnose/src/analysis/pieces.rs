@@ -1,17 +1,15 @@
 //! A test's stream in pieces whose losses can be compared: whole frames, short windows, or seconds. It must not know for what.
 
 use weir_results::StreamBurst;
-use weir_stats::Counted;
+use weir_stats::{Counted, line};
 
 use super::step::Step;
+use super::windows::{LEAST_PIECE, LEAST_PIECES, MOST_COMPARED, windows};
 use crate::measured::FlowTest;
 
-/// Fewest packets in a piece of the stream whose losses are compared with others'.
-const LEAST_PIECE: u64 = 256;
-/// Fewer pieces say less than the seconds do.
-pub(super) const LEAST_PIECES: usize = 8;
-/// In longer tests the seconds say enough.
-const MOST_WINDOWS: usize = 100_000;
+/// Chance of a line through what passes that is not level, and by what share of the mean it rises or falls at least.
+const BY_CHANCE: f64 = 1e-4;
+const DRIFT: f64 = 0.005;
 /// More pieces say nothing more: in a long test they are longer.
 const MOST_PIECES: u64 = 65_536;
 /// A pause between two bursts that were kept: others may have come in it.
@@ -31,8 +29,18 @@ fn since_loss(pieces: &[Counted]) -> Option<Vec<Counted>> {
     (pieces.len() - since >= LEAST_PIECES).then(|| pieces[since..].to_vec())
 }
 
+/// Whether what passes of a test grows or shrinks all along, as it seldom does at random.
+pub(super) fn drifts(step: &Step) -> bool {
+    let pieces = windows(step.test, begin(step)).filter(|pieces| pieces.len() <= MOST_COMPARED);
+    let passed = |(at, piece): (u32, &Counted)| (f64::from(at), (piece.trials - piece.events) as f64);
+    let passed: Vec<(f64, f64)> = (0..).zip(pieces.iter().flatten()).map(passed).collect();
+    let mean = passed.iter().map(|(_, passed)| passed).sum::<f64>() / passed.len() as f64;
+    line(&passed)
+        .is_some_and(|line| line.p_value < BY_CHANCE && line.slope.abs() * passed.len() as f64 > DRIFT * mean)
+}
+
 /// From where on pieces are compared: buckets and queues begin full or empty.
-pub(super) fn begin(step: &Step) -> f64 {
+fn begin(step: &Step) -> f64 {
     step.settled.map_or(0.0, |settled| settled.from).max(1.0 / 3.0)
 }
 
@@ -69,43 +77,6 @@ fn frames(step: &Step) -> Option<Vec<Counted>> {
         pieces.extend(stretch);
     }
     (pieces.len() >= LEAST_PIECES).then_some(pieces)
-}
-
-/// Losses in the short windows after this share of the test, but for its last. None where there are few windows or few packets in
-/// each.
-pub(super) fn windows(test: &FlowTest, share: f64) -> Option<Vec<Counted>> {
-    let first = test.loss_windows.first()?;
-    let last = test.loss_windows.last()?;
-    let window_ns = first.duration_ns.max(1);
-    let trials = u128::from(test.sent) * u128::from(window_ns) / u128::from(test.active_ns.max(1));
-    let trials = u64::try_from(trials)
-        .ok()
-        .filter(|trials| *trials >= LEAST_PIECE)?;
-    // Windows without a loss have no row, before the first one either.
-    let earlier = first
-        .unix_ns
-        .saturating_sub(test.started_unix_ns)
-        .div_ceil(window_ns);
-    let begin_ns = first.unix_ns.saturating_sub(earlier.saturating_mul(window_ns));
-    let place = |unix_ns: u64| unix_ns.saturating_sub(begin_ns).saturating_add(window_ns / 2) / window_ns;
-    let from = place(
-        test.started_unix_ns
-            .saturating_add((test.active_ns as f64 * share) as u64),
-    ) + 1;
-    let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
-    let count = end.saturating_sub(from);
-    let count = usize::try_from(count).ok()?;
-    if !(LEAST_PIECES..=MOST_WINDOWS).contains(&count) {
-        return None;
-    }
-    let mut pieces = vec![Counted { events: 0, trials }; count];
-    for window in &test.loss_windows {
-        let piece = place(window.unix_ns).checked_sub(from);
-        if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
-            piece.events = piece.events.saturating_add(window.lost.min(trials));
-        }
-    }
-    Some(pieces)
 }
 
 /// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first

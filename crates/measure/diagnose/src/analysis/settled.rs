@@ -1,25 +1,16 @@
-//! What passes of a test over its time: more at first, as out of a bucket that begins full, or more and more, or less and less. It must
-//! not know which limits there are.
+//! A test of which more passes at first, as out of a bucket that begins full. It must not know which limits there are, nor what
+//! other tests show.
 
-use weir_stats::{Counted, change, line, median};
+use weir_stats::{Counted, change, median};
 
-use super::load::LEAST_LOSS;
-use super::pieces::{LEAST_PIECES, begin, windows};
 use super::rate_drop::share_of;
-use super::step::Step;
+use super::windows::{LEAST_PIECES, MOST_COMPARED, windows};
 use crate::measured::FlowTest;
 
 /// A window passes more than others from this share on.
 const MORE: f64 = 1.05;
 /// This share of the windows before a change, and after it, are apart.
 const NEARLY_ALL: f64 = 0.9;
-/// Chance of a line through what passes that is not level, and by what share of the mean it rises or falls at least.
-const BY_CHANCE: f64 = 1e-4;
-const DRIFT: f64 = 0.005;
-/// What a bucket held is known to this share.
-const SAME: f64 = 0.2;
-/// In longer tests a fall of the rate has a finding of its own.
-const MOST_COMPARED: usize = 600;
 /// The halves of what is before a change, and after it, differ by less than this share of it.
 const LEVEL: f64 = 0.25;
 
@@ -66,31 +57,4 @@ impl Settled {
             }
         })
     }
-}
-
-/// Takes back those that show no bucket: in most tests that lose much it held the same. `slower` are tests at lower rates.
-pub(super) fn confirm<'a>(steps: &mut [Step<'a>], slower: &mut [Step<'a>]) {
-    let is_lossy = |step: &&Step| step.loss().rate() >= LEAST_LOSS;
-    let lossy = steps.iter().filter(is_lossy).count();
-    let credits: Vec<f64> = steps
-        .iter()
-        .filter_map(|step| Some(step.settled?.credit_s))
-        .collect();
-    let is_shown = |settled: &Settled| {
-        let is_same = |other: &&f64| (*other / settled.credit_s - 1.0).abs() < SAME;
-        credits.iter().filter(is_same).count() * 2 >= lossy
-    };
-    for step in steps.iter_mut().chain(slower) {
-        step.settled = step.settled.filter(is_shown);
-    }
-}
-
-/// Whether what passes of a test grows or shrinks all along, as it seldom does at random.
-pub(super) fn drifts(step: &Step) -> bool {
-    let pieces = windows(step.test, begin(step)).filter(|pieces| pieces.len() <= MOST_COMPARED);
-    let passed = |(at, piece): (u32, &Counted)| (f64::from(at), (piece.trials - piece.events) as f64);
-    let passed: Vec<(f64, f64)> = (0..).zip(pieces.iter().flatten()).map(passed).collect();
-    let mean = passed.iter().map(|(_, passed)| passed).sum::<f64>() / passed.len() as f64;
-    line(&passed)
-        .is_some_and(|line| line.p_value < BY_CHANCE && line.slope.abs() * passed.len() as f64 > DRIFT * mean)
 }

@@ -10,10 +10,10 @@ use weir_stats::{Variation, median};
 use super::expected::Expected;
 use super::joint::{self, Growth, Joint, Long};
 use super::limit::{Limit, LimitKind};
-use super::load::Load;
+use super::load::{LEAST_LOSS, Load};
 use super::outages::Outage;
 use super::pattern::{Pattern, pattern};
-use super::settled;
+use super::settled::Settled;
 use super::step::Step;
 use crate::measured::{Measured, RttTest};
 
@@ -23,6 +23,9 @@ const LOST: f64 = 0.2;
 /// What hosts dropped hardly matters below this share of the lost packets, where the network lost this share of all.
 const HARDLY: f64 = 0.05;
 const MUCH: f64 = 0.05;
+
+/// What a bucket held is known to this share.
+const SAME: f64 = 0.2;
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl<'a> Steps<'a> {
             .partition(|step| step.test.plan.varied == VariedPort::Source);
         let (set_aside, tests) = set_aside(tests);
         let (mut eased, mut steps) = eased(tests);
-        settled::confirm(&mut steps, &mut eased);
+        confirm(&mut steps, &mut eased);
         let onset = onset(&steps, &eased);
         let jitter_ns = idle_jitter_ns(measured);
         let infer = |steps: &[Step], eased: &[Step]| {
@@ -258,6 +261,23 @@ fn eased<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
             .is_some_and(|asked| asked < highest - highest / 100)
     };
     steps.into_iter().partition(is_lower)
+}
+
+/// Takes back those that show no bucket: in most tests that lose much it held the same. `slower` are tests at lower rates.
+fn confirm<'a>(steps: &mut [Step<'a>], slower: &mut [Step<'a>]) {
+    let is_lossy = |step: &&Step| step.loss().rate() >= LEAST_LOSS;
+    let lossy = steps.iter().filter(is_lossy).count();
+    let credits: Vec<f64> = steps
+        .iter()
+        .filter_map(|step| Some(step.settled?.credit_s))
+        .collect();
+    let is_shown = |settled: &Settled| {
+        let is_same = |other: &&f64| (*other / settled.credit_s - 1.0).abs() < SAME;
+        credits.iter().filter(is_same).count() * 2 >= lossy
+    };
+    for step in steps.iter_mut().chain(slower) {
+        step.settled = step.settled.filter(is_shown);
+    }
 }
 
 /// The rate at which loss begins, of the settings with the most tests at different rates.
