@@ -102,10 +102,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         .filter(|step| step.host_share() <= OF_HOSTS)
         .collect();
     if plain.is_empty() {
-        plain = steps.plain().filter(counts).collect();
-    }
-    if plain.is_empty() {
-        plain = steps.unlimited().filter(counts).collect();
+        plain = least_by_hosts(steps.unlimited().filter(counts).collect());
     }
     let of_process = |tests: &[&Step], pattern| loss_process::find(&process(tests)?, pattern);
     findings.extend(of_process(&plain, steps.process_pattern));
@@ -126,6 +123,19 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     causes::judge(&mut findings);
     doubt(&mut findings, steps);
     findings
+}
+
+/// Those of which hosts dropped the smallest share, as many as it takes for the network's losses to tell.
+fn least_by_hosts<'s, 'a>(mut tests: Vec<&'s Step<'a>>) -> Vec<&'s Step<'a>> {
+    let by_hosts = |step: &Step| step.host_share() * step.loss().rate();
+    tests.sort_by(|a, b| by_hosts(a).total_cmp(&by_hosts(b)));
+    let mut lost = 0;
+    let first = tests.iter().position(|step| {
+        lost += step.network_loss().events;
+        lost >= TELLING
+    });
+    tests.truncate(first.map_or(tests.len(), |first| COMPARED.max(first + 1)));
+    tests
 }
 
 /// What took a part of the lost packets and is not known may have taken others.
@@ -155,6 +165,11 @@ fn of_round_trips(measured: &Measured) -> Vec<Finding> {
 
 /// A test in which hosts dropped a larger share of the lost packets says less of the network than others.
 const OF_HOSTS: f64 = 0.005;
+
+/// Packets that the network lost, of which as many tell how.
+const TELLING: u64 = 100;
+/// Tests that are compared with what is usual of them, at least.
+const COMPARED: usize = 3;
 
 /// Findings of the network that loss on hosts could explain.
 const OF_LOSS: [FindingName; 5] = [

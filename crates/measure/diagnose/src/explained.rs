@@ -126,8 +126,8 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
     (0..).zip(&steps.steps).map(of)
 }
 
-/// What took the lost packets of a test: hosts, dark times and a drop of the rate are counted; the rest goes to what the inference expects, as
-/// far as it is expected; a difference goes to what varies most.
+/// What took the lost packets of a test: dark times and a drop of the rate are counted; the rest goes to hosts as far as they count it, and to
+/// what the inference expects; a difference goes to what varies most.
 fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
     let dark = step.outages_of_network().map(Outage::lost).sum::<u64>() as f64;
@@ -136,7 +136,7 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> C
     let rest = lost - dark - host;
     let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
     let rest = rest - drop;
-    let sent = step.test.sent as f64 - dark;
+    let sent = step.test.sent as f64 - dark - step.sender_share() * (lost - dark);
     let Some(expected) = expected.filter(|_| drop == 0.0) else {
         return Causes {
             host,
@@ -153,14 +153,20 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> C
         0.0
     };
     let explained = rest - unexplained;
-    let means = [expected.limit, expected.long, expected.everywhere];
+    let means = [expected.limit, expected.long, expected.everywhere, host / sent];
     let [of_limit, of_long, of_everywhere] = expected.variances;
-    let variances = [of_limit, of_long, of_everywhere + expected.worst_route.powi(2)];
+    let of_host = step.host_error() * host / sent;
+    let variances = [
+        of_limit,
+        of_long,
+        of_everywhere + expected.worst_route.powi(2),
+        of_host.powi(2),
+    ];
     let surplus = (explained - all) / variances.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let part = |(mean, variance): (f64, f64)| (mean * sent + surplus * variance).max(0.0);
-    let parts = [0, 1, 2].map(|cause| part((means[cause], variances[cause])));
-    let scale = explained / parts.iter().sum::<f64>().max(f64::EPSILON);
-    let [limit, long, everywhere] = parts.map(|part| part * scale);
+    let parts = [0, 1, 2, 3].map(|cause| part((means[cause], variances[cause])));
+    let scale = (explained + host) / parts.iter().sum::<f64>().max(f64::EPSILON);
+    let [limit, long, everywhere, host] = parts.map(|part| part * scale);
     Causes {
         host,
         dark,

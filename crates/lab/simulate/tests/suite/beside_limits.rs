@@ -170,6 +170,23 @@ fn long_packets_lose_singly_beside_bursts() {
 }
 
 #[test]
+fn slow_tests_show_that_long_packets_lose_singly_where_all_others_fill_the_path() {
+    let full = RouteSpec {
+        rate: RateSpec::Fixed(260_000_000),
+        queue: QueueSpec::Bytes(60_000),
+        loss: vec![LossSpec::gilbert(0.0002, 0.03)],
+        ..route()
+    };
+    let mut link = link(vec![full]);
+    long_packets_lose(&mut link, 2304, 0.02);
+    let (_, diagnosis) = surveyed(&link, 500_000_000);
+    the(&diagnosis, FindingName::Congestion);
+    let cliff = the(&diagnosis, FindingName::PayloadCliff);
+    let longest = number(cliff, "longest payload without that loss");
+    assert!((2_025.0..=2_276.0).contains(&longest), "{cliff:#?}");
+}
+
+#[test]
 fn a_bucket_shorter_than_the_bursts_of_a_flow_is_a_cap_on_it() {
     let mut link = link(vec![lossy(0.001)]);
     link.forward.flow_rate = Some(FlowRateCap {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod apart;
+mod beside_hosts;
 mod beside_limits;
 mod carried;
 mod diagnosis;

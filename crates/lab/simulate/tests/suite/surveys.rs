@@ -16,13 +16,19 @@ const SECOND: u64 = 1_000_000_000;
 const HEADERS: f64 = 28.0;
 
 pub(crate) fn surveyed(link: &LinkSpec, rate: u64) -> (SurveySummary, Diagnosis) {
-    let (summary, measured) = surveyed_from(&HostModel::default(), link, rate);
+    let host = HostModel::default();
+    let (summary, measured) = surveyed_between(&host, &host, link, rate);
     (summary, diagnose(&measured))
 }
 
-fn surveyed_from(near: &HostModel, link: &LinkSpec, rate: u64) -> (SurveySummary, Measured) {
+pub(crate) fn surveyed_between(
+    near: &HostModel,
+    far: &HostModel,
+    link: &LinkSpec,
+    rate: u64,
+) -> (SurveySummary, Measured) {
     let mut bench = bench();
-    let mut path = Path::new(link, near, &HostModel::default(), "far", 7).expect("a path");
+    let mut path = Path::new(link, near, far, "far", 7).expect("a path");
     let plan = SurveyPlan {
         format: VideoFormat::of_rate(Rate(rate), FrameRate::NTSC_60),
         step_ns: 3 * SECOND,
@@ -191,7 +197,7 @@ fn what_leaves_late_is_not_lost() {
     };
     let mut link = link(vec![route()]);
     link.forward.routes[0].loss.push(LossSpec::Bernoulli(0.0001));
-    let (_, measured) = surveyed_from(&near, &link, 500_000_000);
+    let (_, measured) = surveyed_between(&near, &HostModel::default(), &link, 500_000_000);
     // A stall between the trains of two flows is longer than a receiver waits.
     let sent = |test: &&FlowTest| test.direction == Direction::Forward;
     let late: u64 = measured

@@ -53,7 +53,7 @@ impl Expected {
     /// order of a link: a length, caps, losses of routes, and their queues.
     pub(super) fn of(causes: &Causes, load: &Load, limit: Option<&Limit>, spread: &Spread) -> Self {
         let mut load = load.clone();
-        load.beside = causes.loss_of(&load);
+        causes.put_on(&mut load);
         let of_any_flows = Spread {
             routes: spread.of_others,
             ..*spread
@@ -84,6 +84,17 @@ impl Expected {
     /// All of it.
     pub fn all(&self) -> f64 {
         self.limit + self.long + self.everywhere
+    }
+
+    /// A test that lost more than this met a limit, or something else that is no process.
+    pub fn most_beside_limit(&self) -> f64 {
+        let [_, of_long, of_everywhere] = self.variances;
+        let beside = self.long + self.everywhere + WITHIN * (of_long + of_everywhere).sqrt();
+        if self.variances[0] > 0.0 {
+            beside.min(self.most())
+        } else {
+            self.most()
+        }
     }
 
     /// A test that lost more than this lost some to nothing that is known.

@@ -26,16 +26,16 @@ const OF_HOSTS: f64 = 0.5;
 const AGREE: f64 = 0.03;
 /// The same by [`LOOSELY`] where the other quantities differ by more than twice as much, and by this share where they differ by
 /// twice and more: a bucket that is smaller than the bursts lets through what is left of each.
-const ROUGHLY: f64 = 0.25;
+const ROUGHLY: f64 = 0.3;
 /// The same where the total differs by [`SWEEP`] times.
 const VARIES: f64 = 1.0;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
 /// A test at this many times the rate of another of which as much comes through meets a limit.
-const MUCH_FASTER: f64 = 1.5;
+const MUCH_FASTER: f64 = 1.25;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
 /// than that many where losses are as steady as a limit's.
-const SLOW: f64 = 1.1;
+const SLOW: f64 = 1.15;
 const SLOWISH: f64 = 1.6;
 /// A card that gathers packets for an interrupt delays the middle one by less, nanoseconds.
 const OF_CARDS_NS: f64 = 300_000.0;
@@ -129,26 +129,24 @@ impl<'l> Loads<'l> {
         let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
         // One that loses a little, and whose queue never runs empty, meets the limit, too.
-        let stands = |load: &Load| {
-            let queueing = &steps[load.index].queueing;
-            queueing.stands() && queueing.standing_ns > jitter_ns
-        };
+        let stands = |load: &Load| load.standing_ns > jitter_ns;
         let meets = |load: &Load| load.excess() >= 0.5 * LEAST_LOSS && stands(load);
         let free = all
             .iter()
             .filter(|load| !load.is_limited() && !load.mostly_dark && !meets(load));
         let mut free: Vec<f64> = free.map(|load| load.delay_ns).collect();
+        let usual_ns = median(free.clone());
         if free.is_empty() {
             // A slower test that loses nothing may have filled a queue, but not all of them have.
             let least = |most: f64| {
-                let slower = looked.slower.iter().filter(|load| load.loss < most);
+                let slower = looked.slower.iter();
+                let slower = slower.filter(|load| load.loss < most && !stands(load));
                 slower.map(|load| load.delay_ns).min_by(f64::total_cmp)
             };
             free.extend(least(SOME_LOSS).or_else(|| least(LEAST_LOSS)));
         }
         let (least_ns, most_ns) = spread(free.iter().copied());
         let waiting_ns = most_ns.max(jitter_ns) + (most_ns - least_ns).max(jitter_ns);
-        let usual_ns = median(free);
         let drains_slowly = |load: &Load| {
             let rate = steps[load.index].queueing.drain_rate(usual_ns);
             rate < SLOW * load.asked || (steady < STEADY && rate < SLOWISH * load.asked)
@@ -163,7 +161,17 @@ impl<'l> Loads<'l> {
             step.queueing.median_ns < OF_CARDS_NS.max(AGGREGATED * jitter_ns) && !is_clumped(step)
         };
         let is_random = steady >= STEADY && limited.iter().filter(at_random).count() * 2 >= limited.len();
-        let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
+        // Of a slower test a full path takes a smaller share, and carries as much.
+        let is_denied = |load: &&Load| {
+            let mut slower = same_but_slower(looked.slower, load);
+            slower.any(|other| {
+                other.bits < (1.0 - LOOSELY) * load.bits
+                    && other.beyond(load.beside) >= (1.0 - LOOSELY) * load.excess()
+            })
+        };
+        let is_denied = steady >= STEADY && limited.iter().any(is_denied);
+        let waiting = limited.iter().filter(waits).count();
+        let queued = !is_random && !is_denied && waiting * 2 > limited.len();
         Some(Loads {
             all,
             slower: looked.slower,
@@ -196,7 +204,7 @@ impl<'l> Loads<'l> {
     /// passes; not where shorter bursts at nearly the same rate do.
     fn is_of_limit(&self) -> bool {
         let holds = |load: &Load| {
-            let mut slower = self.slower_than(load).filter(|other| other.is_limited());
+            let mut slower = same_but_slower(self.slower, load).filter(|other| other.is_limited());
             slower.any(|other| {
                 load.asked >= MUCH_FASTER * other.asked
                     && (other.packets - load.packets).abs() <= LOOSELY * load.packets
@@ -205,17 +213,10 @@ impl<'l> Loads<'l> {
         let eases = |load: &Load| {
             // It meets what all tests of its flows and length do.
             let passes = |other: &&Load| LossOnset::is_below(other.beyond(load.beside), load.excess());
-            let mut passing = self.slower_than(load).filter(passes).peekable();
+            let mut passing = same_but_slower(self.slower, load).filter(passes).peekable();
             passing.peek().is_some() && passing.all(|other| other.asked < (1.0 - AGREE) * load.asked)
         };
         self.steady < STEADY || self.limited().any(|load| holds(load) || eases(load))
-    }
-
-    /// Tests at lower rates with the same flows and payload.
-    fn slower_than<'s>(&'s self, load: &Load) -> impl Iterator<Item = &'s Load> {
-        let (flows, payload) = (load.flows, load.payload);
-        let same = move |other: &&Load| (other.flows, other.payload) == (flows, payload);
-        self.slower.iter().filter(same)
     }
 
     /// A flow that takes too much is limited all the time, and as much passes over more flows: over all numbers of them that are
@@ -255,7 +256,13 @@ impl<'l> Loads<'l> {
         if cut < 2 || cut * 2 <= several().count() || self.packets_held().is_some() {
             return None;
         }
-        let mut limit = self.limit(LimitKind::FlowRate, spread(self.limited().map(of)), None);
+        let range = spread(self.limited().map(of));
+        // Each flow got nearly the same, and none much more.
+        let passes_more = |load: &Load| of(load) > (1.0 + VARIES) * range.1;
+        if range.1 > (1.0 + VARIES) * range.0 || self.free().any(passes_more) {
+            return None;
+        }
+        let mut limit = self.limit(LimitKind::FlowRate, range, None);
         // Of shorter packets more fit into the bucket: these meet it, too.
         let met = |load: &&Load| load.loses_last_of_each() && load.excess() >= SOME_LOSS;
         let also = self.all.iter().filter(met).map(|load| load.index);
@@ -367,7 +374,9 @@ impl<'l> Loads<'l> {
             let limit = self.limit(LimitKind::Together, together, Some(&of));
             // What passes of each burst says nothing of a rate.
             let passes_more = |load: &Load| load.loss < LEAST_LOSS && of(load) > together.1 * (1.0 + LOOSELY);
-            let cuts_bursts = self.slower.iter().any(passes_more) && !self.passes_more_packets();
+            let passes_less = |load: &Load| load.is_limited() && of(load) < together.0 * (1.0 - LOOSELY);
+            let passes_another = |load: &Load| passes_more(load) || passes_less(load);
+            let cuts_bursts = self.slower.iter().any(passes_another) && !self.passes_more_packets();
             return Some(Limit {
                 flows_swept: limit.flows_swept && !cuts_bursts,
                 ..limit
@@ -376,25 +385,43 @@ impl<'l> Loads<'l> {
         // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
         // bursts: they overflow a queue that is too short for its delay to show.
         let most = self.limited().count() as f64 >= MOST_STEPS * self.all.len() as f64;
-        most.then(|| self.limit(LimitKind::Path, range, None))
+        let slowest = self.limited().map(|load| load.asked).fold(f64::MAX, f64::min);
+        let are_fastest = self.free().all(|load| load.asked < slowest);
+        (most || are_fastest).then(|| self.limit(LimitKind::Path, range, None))
     }
 
     /// The range of a quantity, if that alone may be what is held.
     fn holds_alone(&self, quantity: Quantity, others: [Quantity; 2]) -> Option<(f64, f64)> {
         let alone = |agree: f64, differ: f64| {
             let range = self.holds(quantity, agree)?;
-            let differ = |other: &Quantity| self.holds(other, differ).is_none();
+            let differ = |other: &Quantity| self.holds_within(other, differ, |_| 0.0).is_none();
             others.iter().all(differ).then_some(range)
         };
         let roughly = || alone(ROUGHLY, 1.0);
         alone(AGREE, AGREE)
+            .or_else(|| alone(0.5 * LOOSELY, LOOSELY))
             .or_else(|| alone(LOOSELY, 2.0 * LOOSELY))
             .or_else(roughly)
     }
 
     /// The range of a quantity, if the limited tests agree on it to this share and no other test passed more of it.
     fn holds(&self, quantity: impl Fn(&Load) -> f64, agree: f64) -> Option<(f64, f64)> {
-        let range = spread(self.limited().map(&quantity));
+        self.holds_within(quantity, agree, Load::unsure_of_hosts)
+    }
+
+    /// The same where the quantity of each test is unsure by a share of it.
+    fn holds_within(
+        &self,
+        quantity: impl Fn(&Load) -> f64,
+        agree: f64,
+        unsure: fn(&Load) -> f64,
+    ) -> Option<(f64, f64)> {
+        let least = |load: &Load| quantity(load) * (1.0 - unsure(load));
+        let most = |load: &Load| quantity(load) * (1.0 + unsure(load));
+        let (_, high) = spread(self.limited().map(least));
+        let (low, _) = spread(self.limited().map(most));
+        let middle = 0.5 * (low + high);
+        let range = (low.min(middle), high.max(middle));
         let filled_s = self
             .limited()
             .map(|load| load.first_more_s)
@@ -428,6 +455,13 @@ impl<'l> Loads<'l> {
             of_long_bursts: None,
         }
     }
+}
+
+/// Tests at lower rates with the same flows and payload.
+fn same_but_slower<'s>(slower: &'s [Load], load: &Load) -> impl Iterator<Item = &'s Load> {
+    let (flows, payload) = (load.flows, load.payload);
+    let same = move |other: &&Load| (other.flows, other.payload) == (flows, payload);
+    slower.iter().filter(same)
 }
 
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {

@@ -18,8 +18,12 @@ pub(super) const NEAR: f64 = 0.05;
 /// queue never holds this share of what it held when it was.
 const FAR_BELOW: f64 = 0.7;
 const QUIET: f64 = 0.5;
+/// A queue that holds this share of that has been full.
+const FILLED: f64 = 0.8;
 /// What hosts dropped is known to this share.
 const OF_HOSTS: f64 = 0.2;
+/// Where hosts dropped a larger share of the lost packets, it matters in which seconds.
+const FEW_OF_HOSTS: f64 = 0.01;
 /// So many flows take several routes where there are any.
 const SPREAD_OUT: f64 = 4.0;
 /// The least of their losses is below the most by more than this share.
@@ -44,6 +48,8 @@ pub(super) struct Load {
     /// Median and 99 % quantile of the delay that queues added, nanoseconds.
     pub delay_ns: f64,
     pub queue_ns: f64,
+    /// What the queue never was shorter than, in the same; 0 where it ran empty.
+    pub standing_ns: f64,
     /// How long it took.
     pub seconds: f64,
     /// Packets lost in the network, and those sent.
@@ -54,6 +60,8 @@ pub(super) struct Load {
     pub loss: f64,
     /// The same of those that hosts dropped, which are not among them.
     pub by_host: f64,
+    /// The part of these that the receiving host dropped.
+    pub by_receiver: f64,
     /// What three quarters of its pieces lost at least, where it lost as much as a limit takes.
     pub throughout: f64,
     /// What more passed until it settled, where that took long, in seconds of what passes since.
@@ -74,6 +82,8 @@ pub(super) struct Load {
     pub worst_route: f64,
     /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
     pub beside: f64,
+    /// The part of it that does not depend on the length.
+    pub everywhere: f64,
     /// A dark time took too much for the rest to say anything of a limit.
     pub mostly_dark: bool,
 }
@@ -89,17 +99,22 @@ impl Load {
         // Where the first second was all, it has to do; seconds with dark times say nothing of the rest, nor those of a late sender, which
         // differ in what they were offered.
         let has_rest = after.trials > 0 && step.outages.is_empty() && !step.is_late();
-        let whole = if has_rest && !is_alike(after, whole) {
-            after
-        } else {
-            whole
-        };
+        let is_alike = !has_rest || is_alike(after, whole);
+        // What hosts dropped is known of all of it.
+        let has_hosts = step.host_share() > FEW_OF_HOSTS;
         let is_limited = after.rate().max(whole.rate()) >= LEAST_LOSS;
-        let all = if has_rest && is_limited { after } else { whole };
+        let all = if is_alike || (has_hosts && !is_limited) {
+            whole
+        } else {
+            after
+        };
+        let whole = if has_hosts { whole } else { all };
         let by_host = step.host_share() * all.rate();
+        // What the sending host dropped never reached the network.
+        let left = 1.0 - step.sender_share() * all.rate();
         let in_network = |all: Counted| Counted {
             events: (all.events as f64 * (1.0 - step.host_share())).round() as u64,
-            ..all
+            trials: (all.trials as f64 * left).round() as u64,
         };
         let loss = in_network(all);
         let test = step.test;
@@ -114,7 +129,7 @@ impl Load {
         let frame = f64::from(test.plan.format.bytes_per_frame);
         let sent_bits = 8.0 * frame / (frame / f64::from(test.payload.max(1))).ceil().max(1.0);
         let came_bits = 8.0 * test.bytes as f64 / test.received.max(1) as f64;
-        let packets = offered / sent_bits * (1.0 - loss.rate());
+        let packets = offered * left / sent_bits * (1.0 - loss.rate());
         let dark: u64 = step
             .outages
             .iter()
@@ -131,6 +146,11 @@ impl Load {
             asked: offered,
             delay_ns: step.queueing.median_ns,
             queue_ns: step.queueing.p99_ns,
+            standing_ns: if step.queueing.stands() {
+                step.queueing.standing_ns
+            } else {
+                0.0
+            },
             seconds: (test.active_ns as f64 / 1e9).max(f64::MIN_POSITIVE),
             counted: loss,
             whole: in_network(whole),
@@ -151,7 +171,9 @@ impl Load {
             drifts: pieces::drifts(step),
             early: Early::of(step),
             by_host,
+            by_receiver: by_host - step.sender_share() * all.rate(),
             beside: 0.0,
+            everywhere: 0.0,
             mostly_dark,
         })
     }
@@ -223,6 +245,11 @@ impl Load {
         self.flows > 1.0 && self.early.is_some_and(is_late)
     }
 
+    /// By what share of it what passed may be more or less, since nobody knows in which seconds the receiving host dropped what it did.
+    pub fn unsure_of_hosts(&self) -> f64 {
+        (self.by_receiver / (1.0 - self.loss).max(1e-9)).min(1.0)
+    }
+
     pub fn is_limited(&self) -> bool {
         !self.mostly_dark && self.excess() - OF_HOSTS * self.by_host >= LEAST_LOSS
     }
@@ -243,7 +270,9 @@ impl Load {
             LimitKind::Path => {
                 let is_below = |rate: f64| self.taken_at(limit.kind, rate) <= 0.0;
                 let may_be = is_below(limit.range.1) || self.asked <= (1.0 + EXCEEDED) * limit.carried;
-                is_below(FAR_BELOW * limit.range.0) || (may_be && self.queue_ns < QUIET * limit.queue_ns)
+                let overflows = limit.queued && self.queue_ns >= FILLED * limit.queue_ns;
+                (is_below(FAR_BELOW * limit.range.0) && !overflows)
+                    || (may_be && self.queue_ns < QUIET * limit.queue_ns)
             }
             _ => !self.is_near(limit),
         }

@@ -23,6 +23,7 @@ mod single_losses;
 mod spread;
 mod step;
 mod steps;
+mod trial;
 mod windows;
 
 pub(crate) use outages::Outage;

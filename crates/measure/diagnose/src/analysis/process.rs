@@ -3,7 +3,7 @@
 
 use weir_stats::{
     Counted, Gilbert, GilbertFit, LossSequence, close_losses_probability, close_share, equal_rates,
-    few_runs_probability, fit_gilbert, loss_interval, poisson_at_least, total,
+    few_runs_probability, fit_gilbert, loss_interval, median, poisson_at_least, total,
 };
 
 use super::seen_routes::{SeenRoute, seen_routes};
@@ -23,6 +23,8 @@ const CLOSE_ROUNDS: u64 = 2;
 const CLUMPED: f64 = 1.5;
 /// Losses further apart are never one event.
 const MOST_REACH: f64 = 200.0;
+/// A test in which hosts dropped some lost no more than this multiple of the usual in the network.
+const AS_USUAL: f64 = 1.5;
 /// Routes that lose unequally with a chance below this each get a model of their own.
 const UNEQUAL: f64 = 0.02;
 
@@ -86,7 +88,13 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
     let showing = clearest.filter(|_| loss.events > 0 && p_value < CHANCE);
     let fit = showing.and_then(|(_, level)| fit_gilbert(&level.as_sent));
-    let is_dense = |fit: &GilbertFit| fit.process.loss_bad >= DENSER * loss.rate();
+    // The sequences have what hosts drop one by one, too.
+    let in_sequences = |step: &&Step| match step.lost_singly_on_host() {
+        true => step.loss(),
+        false => step.network_loss(),
+    };
+    let of_all = total(&steps.iter().map(in_sequences).collect::<Vec<_>>());
+    let is_dense = |fit: &GilbertFit| fit.process.loss_bad >= DENSER * of_all.rate();
     let showing = showing.filter(|_| fit.as_ref().is_none_or(is_dense));
     let fit = fit.filter(|_| showing.is_some());
     let kind = match loss.events {
@@ -147,10 +155,11 @@ struct Level {
 fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let mut levels = Vec::new();
     let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
+    let usual = median(steps.iter().map(|step| step.network_loss().rate()).collect());
     let of_flows = |step: &Step, flows: &Vec<u16>| {
         let in_order = |order| {
             let mut classes = sequences::by_class(step, std::slice::from_ref(flows), order)?;
-            Some(classes.swap_remove(0).sequence)
+            Some(in_network(step, usual, classes.swap_remove(0).sequence))
         };
         Some((in_order(Order::Stream)?, in_order(Order::Sent)?))
     };
@@ -174,7 +183,12 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let everything = |step: &&Step| of_flows(step, &(0..step.flow_count() as u16).collect());
     let sequences = steps.iter().filter_map(everything);
     add("stream", CLOSE_ROUNDS * flows, sequences.collect());
-    let by_flow: Vec<LossSequence> = steps.iter().flat_map(|step| sequences::by_flow(step)).collect();
+    let by_flow = |step: &&Step| {
+        let sequences = sequences::by_flow(step).into_iter();
+        let in_network = sequences.map(|sequence| in_network(step, usual, sequence));
+        in_network.collect::<Vec<_>>()
+    };
+    let by_flow: Vec<LossSequence> = steps.iter().flat_map(by_flow).collect();
     levels.push(Level {
         name: "flow",
         as_sent: by_flow.clone(),
@@ -182,6 +196,38 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
         reach: CLOSE_ROUNDS,
     });
     levels
+}
+
+/// The losses without those that hosts dropped, which came in the longest runs; `usual` is the share that the network loses of such tests.
+fn in_network(step: &Step, usual: f64, mut sequence: LossSequence) -> LossSequence {
+    if step.lost_singly_on_host() || step.host_share() <= 0.0 {
+        return sequence;
+    }
+    let reach = reach_of(step.network_loss().rate());
+    let mut runs: Vec<Vec<u64>> = events(&sequence, reach).map(<[u64]>::to_vec).collect();
+    runs.sort_by_key(Vec::len);
+    let by_network = (1.0 - step.host_share()) * sequence.lost.len() as f64;
+    // Where hosts drop many, what is left of the lost packets is estimated.
+    let by_network = by_network.min(AS_USUAL * usual * sequence.length as f64).round() as usize;
+    let mut by_hosts = sequence.lost.len().saturating_sub(by_network);
+    while by_hosts > 0
+        && let Some(run) = runs.pop()
+    {
+        by_hosts = by_hosts.saturating_sub(run.len());
+    }
+    sequence.lost = runs.concat();
+    sequence.lost.sort_unstable();
+    sequence
+}
+
+/// So far that independent losses of this rate seldom are as close, but burst losses are.
+fn reach_of(rate: f64) -> u64 {
+    (0.1 / rate.max(1e-9)).min(MOST_REACH) as u64
+}
+
+/// Losses within `reach` of each other are one event.
+fn events(sequence: &LossSequence, reach: u64) -> impl Iterator<Item = &[u64]> {
+    sequence.lost.chunk_by(move |a, b| b - a <= reach)
 }
 
 impl Level {
@@ -226,8 +272,23 @@ impl Level {
 
     /// What one loss says less than an independent one.
     fn design_effect(&self) -> f64 {
-        effect(&self.sequences, 2 * self.reach)
+        effect(&self.sequences, 2 * self.reach, u64::MAX)
     }
+}
+
+/// What the network took of each flow.
+pub(crate) fn flow_loss_in_network(step: &Step) -> Vec<Counted> {
+    let usual = step.network_loss().rate();
+    if step.host_share() <= 0.0 || step.lost_singly_on_host() {
+        return step.flow_loss.clone();
+    }
+    let sequences = sequences::by_flow(step).into_iter();
+    let in_network = sequences.map(|sequence| in_network(step, usual, sequence));
+    let counted = in_network.map(|sequence| Counted {
+        events: sequence.lost.len() as u64,
+        trials: sequence.length,
+    });
+    counted.collect()
 }
 
 /// Whether its losses come in bursts.
@@ -235,12 +296,11 @@ pub(crate) fn is_clumped(step: &Step) -> bool {
     design_effect(step) >= CLUMPED
 }
 
-/// What one loss of a step says less than an independent one: 1 for those, more for bursts.
+/// What one loss of a step in the network says less than an independent one: 1 for those, more for bursts. Hosts drop what they
+/// do in longer runs.
 pub(crate) fn design_effect(step: &Step) -> f64 {
     let all: Vec<u16> = (0..step.flow_count() as u16).collect();
-    let rate = step.loss().rate();
-    // So far that independent losses seldom are as close, but burst losses are.
-    let reach = (0.1 / rate.max(1e-9)).min(MOST_REACH) as u64;
+    let reach = reach_of(step.loss().rate());
     match sequences::by_class(step, &[all], Order::Stream) {
         Some(classes) => effect(
             &classes
@@ -248,6 +308,7 @@ pub(crate) fn design_effect(step: &Step) -> f64 {
                 .map(|class| class.sequence)
                 .collect::<Vec<_>>(),
             reach,
+            step.network_loss().events,
         ),
         None => {
             let events: u64 = step.events.iter().flatten().map(|count| count.events).sum();
@@ -256,15 +317,16 @@ pub(crate) fn design_effect(step: &Step) -> f64 {
     }
 }
 
-/// Sum of squares of the losses of an event over their sum, where losses within `reach` of each other are one event.
-fn effect(sequences: &[LossSequence], reach: u64) -> f64 {
+/// Sum of squares of the losses of an event over their sum, of the smallest events with at most this number of losses together.
+fn effect(sequences: &[LossSequence], reach: u64, most: u64) -> f64 {
+    let each = sequences.iter().flat_map(|sequence| events(sequence, reach));
+    let mut sizes: Vec<usize> = each.map(<[u64]>::len).collect();
+    sizes.sort_unstable();
     let (mut squares, mut sum) = (0.0, 0.0);
-    for sequence in sequences {
-        for event in sequence.lost.chunk_by(|a, b| b - a <= reach) {
-            let size = event.len() as f64;
-            squares += size * size;
-            sum += size;
-        }
+    for size in sizes {
+        let size = (size as f64).min(most as f64 - sum);
+        squares += size * size;
+        sum += size;
     }
     if sum > 0.0 { squares / sum } else { 1.0 }
 }

@@ -43,9 +43,12 @@ pub(crate) fn joined(classes: Vec<Vec<usize>>, counts: &[Counted]) -> Vec<Vec<us
 /// What the flows that lose least lost, and those that lose most, where flows lose unequally without a host's doing: they take
 /// different routes.
 pub(crate) fn least_and_most(step: &Step) -> Option<(Counted, Counted)> {
-    if step.host_share() > 0.0 || !step.outages.is_empty() {
+    let has_hosts = step.host_share() > 0.0 && !step.lost_singly_on_host();
+    if has_hosts || !step.outages.is_empty() {
         return None;
     }
+    // What hosts drop one by one they drop of all flows alike.
+    let by_host = step.host_share() * step.loss().rate();
     let classes = rate_classes(&step.events, LOSS_CHANCE, Variation::within(&step.events));
     let classes = if is_clumped(step) {
         joined(classes, &step.flow_loss)
@@ -54,7 +57,12 @@ pub(crate) fn least_and_most(step: &Step) -> Option<(Counted, Counted)> {
     };
     let loss = |flows: &Vec<usize>| {
         let counts: Vec<Counted> = flows.iter().map(|flow| step.flow_loss[*flow]).collect();
-        weir_stats::total(&counts)
+        let all = weir_stats::total(&counts);
+        let by_host = (by_host * all.trials as f64).round() as u64;
+        Counted {
+            events: all.events.saturating_sub(by_host),
+            ..all
+        }
     };
     let ends = classes.first().zip(classes.last());
     ends.filter(|_| classes.len() > 1)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use weir_stats::median;
 
-use super::limit::Limit;
+use super::limit::{Limit, LimitKind};
 use super::load::{LATE, Load};
 use super::single_losses::Said;
 use super::spread::Spread;
@@ -160,8 +160,10 @@ impl Causes {
         long.map_or(0.0, |(_, loss)| loss)
     }
 
-    pub fn loss_of(&self, load: &Load) -> f64 {
-        1.0 - (1.0 - self.everywhere_with(load.flows)) * (1.0 - self.long_of(load))
+    /// Lets a test meet them.
+    pub fn put_on(&self, load: &mut Load) {
+        load.everywhere = self.everywhere_with(load.flows);
+        load.beside = 1.0 - (1.0 - load.everywhere) * (1.0 - self.long_of(load));
     }
 
     /// What it says against them that a test lost nothing, nats: that it met none of few bursts is no more unlikely than that.
@@ -176,7 +178,10 @@ impl Causes {
     /// The same causes, with the losses of all tests that meet no limit in place of single ones.
     pub fn refined(self, loads: &[Load], limit: Option<&Limit>, singly: Option<Said>) -> Causes {
         let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
-        let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index));
+        let is_beside = |load: &Load, limit: &Limit| {
+            !limit.steps.contains(&load.index) && (limit.kind == LimitKind::Path || !load.is_near(limit))
+        };
+        let is_free = |load: &&Load| limit.is_none_or(|limit| is_beside(load, limit));
         let (short, long): (Vec<&Load>, Vec<&Load>) = loads
             .iter()
             .filter(is_free)

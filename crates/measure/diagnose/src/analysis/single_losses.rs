@@ -23,8 +23,10 @@ const WITHIN: f64 = 3.0;
 const CLUMPED: f64 = 1.5;
 /// Losses with at most this number of packets of the stream between them are one event.
 const REACH: u64 = 32;
-/// Where this share of the packets is as near to an event, events are no longer told apart.
+/// Where this share of the packets is as near to an event, or in one, events are no longer told apart: of short ones, which others are
+/// compared with, and of long ones.
 const CROWDED: f64 = 0.5;
+const MOST_CROWDED: f64 = 0.75;
 /// Rounds in which the share of losses that are near another settles.
 const ROUNDS: usize = 20;
 /// A test in which hosts dropped a larger share of the lost packets says nothing of events in the network.
@@ -45,20 +47,24 @@ struct Tests {
 }
 
 impl Tests {
-    /// None where losses are so many that most are near another.
-    fn of(step: &Step, spread: &Spread) -> Option<Self> {
+    /// None where the store does not hold all of them, or where they are too many.
+    fn of(step: &Step, spread: &Spread, is_short: bool) -> Option<Self> {
         let lost = step.loss();
         let bursts: Vec<&StreamBurst> = sequences::undisturbed(step).collect();
-        let (mut events, mut squares, mut all) = (0.0, 0.0, 0.0);
+        let (mut events, mut squares, mut all, mut near) = (0.0, 0.0, 0.0, 0);
         for event in
             bursts.chunk_by(|a, b| b.first_sequence.saturating_sub(a.first_sequence + a.length) <= REACH)
         {
             let size = event.iter().map(|burst| burst.length).sum::<u64>() as f64;
+            let end = event.last().map_or(0, |last| last.first_sequence + last.length);
+            near += REACH + end.saturating_sub(event[0].first_sequence);
             events += 1.0;
             squares += size * size;
             all += size;
         }
-        (events * REACH as f64 <= CROWDED * lost.trials as f64).then_some(Tests {
+        let most = if is_short { CROWDED } else { MOST_CROWDED };
+        let is_known = step.test.bursts_complete && near as f64 <= most * lost.trials as f64;
+        is_known.then_some(Tests {
             payload: step.test.payload,
             events,
             packets: lost.trials as f64,
@@ -111,27 +117,32 @@ pub(super) struct Said {
     pub packets_per_event: f64,
 }
 
-/// Whether payloads longer than `longest` are lost beside what all others lose; none where that is not clear.
+/// Whether payloads longer than `longest` are lost beside what all others lose, in tests that met no limit; none where that is not
+/// clear. Those from `full` on are at lower rates: where all others met the limit, they tell.
 pub(super) fn said(
-    steps: &[Step],
+    steps: &[&Step],
     (loads, spreads): (&[Load], &[Spread]),
+    full: usize,
     longest: u32,
     limit: Option<&Limit>,
 ) -> Option<Said> {
-    let is_free = |(load, _): &(&Load, &Spread)| {
-        let step = &steps[load.index];
-        limit.is_none_or(|limit| !limit.steps.contains(&load.index))
-            && step.drop.is_none()
-            && step.host_share() <= OF_HOSTS
+    let of = |from: usize, to: usize, is_free: &dyn Fn(&Load) -> bool| {
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        for (load, spread) in loads[from..to].iter().zip(&spreads[from..to]) {
+            let step = steps[load.index];
+            if is_free(load) && step.drop.is_none() && step.host_share() <= OF_HOSTS {
+                let is_short = load.payload <= longest;
+                let tests = if is_short { &mut short } else { &mut long };
+                tests.extend(Tests::of(step, spread, is_short));
+            }
+        }
+        (short, long)
     };
-    let (mut short, mut long) = (Vec::new(), Vec::new());
-    for (load, spread) in loads.iter().zip(spreads).filter(is_free) {
-        let tests = if load.payload > longest {
-            &mut long
-        } else {
-            &mut short
-        };
-        tests.extend(Tests::of(&steps[load.index], spread));
+    let is_free = |load: &Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index));
+    let (mut short, mut long) = of(0, full, &is_free);
+    if short.is_empty() || long.is_empty() {
+        let is_free = |load: &Load| limit.is_none_or(|limit| load.is_far_below(limit));
+        (short, long) = of(full, loads.len(), &is_free);
     }
     of_tests(&short, &long)
 }

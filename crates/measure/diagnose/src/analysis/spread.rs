@@ -4,7 +4,7 @@ use weir_stats::Counted;
 
 use super::Step;
 use super::load::{LEAST_LOSS, Load};
-use super::process::design_effect;
+use super::process::{design_effect, flow_loss_in_network};
 
 /// Of a test in which hosts dropped a larger share of the lost packets, nobody knows how bursty the network's losses are.
 const OF_HOSTS: f64 = 0.2;
@@ -14,7 +14,8 @@ const NEAR_AT_RANDOM: f64 = 0.2;
 
 /// What the loss of a test varies by beside its mean.
 pub(super) struct Spread {
-    /// Variance over that of independent losses.
+    /// Variance over that of independent losses, of this test alone and of what all tests meet.
+    pub own: f64,
     pub bursts: f64,
     /// Variance of the mean, since each flow has a route and routes lose unequally; none where that is known of its flows.
     pub routes: f64,
@@ -23,9 +24,11 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Variance of a test's loss around its mean `loss`.
+    /// Variance of a test's loss around its mean `loss`: what all tests meet has the bursts of all of them.
     pub fn variance(&self, load: &Load, loss: f64) -> f64 {
-        self.bursts * loss * (1.0 - loss) / load.counted.trials.max(1) as f64 + self.routes
+        let everywhere = load.everywhere.min(loss);
+        let losses = self.bursts * everywhere + self.own * (loss - everywhere);
+        losses * (1.0 - loss) / load.counted.trials.max(1) as f64 + self.routes
     }
 }
 
@@ -56,9 +59,10 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
         }
     };
     let unequal = mean(&unequal, &of_several).max(0.0);
+    let beyond_chance = |effect: f64| (effect - NEAR_AT_RANDOM).max(1.0);
     let own = |load: &Load| {
         if tells(load) {
-            design_effect(step(load))
+            beyond_chance(design_effect(step(load)))
         } else {
             1.0
         }
@@ -66,7 +70,8 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let of = |load: &Load| {
         let of_others = unequal / step(load).flow_count().max(1) as f64;
         Spread {
-            bursts: (own(load).max(bursts) - NEAR_AT_RANDOM).max(1.0),
+            own: own(load),
+            bursts: beyond_chance(bursts).max(own(load)),
             routes: if load.knows_routes { 0.0 } else { of_others },
             of_others,
         }
@@ -76,7 +81,8 @@ pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
 
 /// Variance of the loss of flows, beyond that of counting.
 fn unequal(step: &Step) -> f64 {
-    let (flows, mean) = (step.flow_loss.len() as f64, step.loss().rate());
+    let flow_loss = flow_loss_in_network(step);
+    let (flows, mean) = (flow_loss.len() as f64, weir_stats::total(&flow_loss).rate());
     if flows < 2.0 || mean <= 0.0 {
         return 0.0;
     }
@@ -85,5 +91,5 @@ fn unequal(step: &Step) -> f64 {
         let counting = effect * mean * (1.0 - mean) / flow.trials.max(1) as f64;
         (flow.rate() - mean).powi(2) - counting
     };
-    step.flow_loss.iter().map(beyond).sum::<f64>() / (flows - 1.0)
+    flow_loss.iter().map(beyond).sum::<f64>() / (flows - 1.0)
 }

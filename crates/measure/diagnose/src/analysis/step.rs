@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_measure::flows::Sending;
-use weir_stats::Counted;
+use weir_stats::{Attribution, Counted};
 
 use super::delay::Queueing;
 use super::events;
@@ -15,8 +15,12 @@ use crate::measured::FlowTest;
 
 /// Hosts dropped most of the lost packets from this share on.
 const ON_HOST: f64 = 0.5;
-/// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest.
+/// A dark time took this many times the packets that hosts dropped in its test, at least, where they dropped most of the rest; as many
+/// where it was one of all flows.
 const BEYOND_HOSTS: f64 = 2.0;
+
+/// What hosts dropped is known to this share where it is estimated.
+const ESTIMATED: f64 = 0.1;
 
 /// One flow test.
 #[derive(Debug)]
@@ -84,17 +88,37 @@ impl<'a> Step<'a> {
 
     /// Share of the packets lost outside dark times of the network that hosts dropped, 0 to 1.
     pub fn host_share(&self) -> f64 {
+        self.outside_dark_times(self.host_share_of_all())
+    }
+
+    /// The same of those that the sending host dropped: they never reached the network.
+    pub fn sender_share(&self) -> f64 {
+        self.outside_dark_times(self.share_of_all(|found| found.host_sender))
+    }
+
+    /// By what share of it that may be wrong, as a standard deviation.
+    pub fn host_error(&self) -> f64 {
+        let summary = self.test.summary.as_ref();
+        let is_estimated = summary.is_some_and(|summary| summary.attribution.estimated);
+        if is_estimated { ESTIMATED } else { 0.0 }
+    }
+
+    fn outside_dark_times(&self, share_of_all: f64) -> f64 {
         let lost = self.test.lost as f64;
         let dark: u64 = self.outages_of_network().map(Outage::lost).sum();
         let outside = (lost - dark as f64).max(1.0);
-        (self.host_share_of_all() * lost / outside).min(1.0)
+        (share_of_all * lost / outside).min(1.0)
     }
 
     fn host_share_of_all(&self) -> f64 {
+        self.share_of_all(|found| found.socket + found.host_receiver + found.host_sender)
+    }
+
+    fn share_of_all(&self, of: impl Fn(&Attribution) -> u64) -> f64 {
         self.test.summary.as_ref().map_or(0.0, |summary| {
             let found = summary.attribution;
             let hosts = found.socket + found.host_receiver + found.host_sender;
-            hosts as f64 / (hosts + found.network).max(1) as f64
+            of(&found) as f64 / (hosts + found.network).max(1) as f64
         })
     }
 
@@ -113,8 +137,15 @@ impl<'a> Step<'a> {
     pub fn outages_of_network(&self) -> impl Iterator<Item = &Outage> {
         let share = self.host_share_of_all();
         let by_hosts = share * self.test.lost as f64;
-        let is_of_network =
-            move |outage: &&Outage| share < ON_HOST || outage.lost() as f64 >= BEYOND_HOSTS * by_hosts;
+        let singly = self.lost_singly_on_host();
+        let is_of_network = move |outage: &&Outage| {
+            let least = match share {
+                share if share >= ON_HOST => BEYOND_HOSTS * by_hosts,
+                _ if outage.flows.len() == self.flow_count() => by_hosts,
+                _ => 0.0,
+            };
+            singly || outage.lost() as f64 >= least
+        };
         self.outages.iter().filter(is_of_network)
     }
 

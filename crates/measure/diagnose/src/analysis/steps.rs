@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_measure::flows::{DirectionSummary, VariedPort};
 use weir_measure::survey::LossOnset;
-use weir_results::Direction;
+use weir_results::{Direction, RunId};
 use weir_stats::{Variation, median};
 
 use super::expected::Expected;
@@ -104,7 +104,10 @@ impl<'a> Steps<'a> {
                 |expected: &Expected| step.loss().rate() >= LOST + expected.long + expected.everywhere;
             if is_limited || expected.get(&index).is_some_and(is_more) {
                 // A sender that sends flow after flow meets what takes the ends of its bursts with the same flows for several.
-                step.outages.retain(Outage::is_long);
+                let flows = step.flow_count();
+                let is_of_all = |outage: &Outage| flows > 1 && outage.flows.len() == flows;
+                step.outages
+                    .retain(|outage| outage.is_long() || is_of_all(outage));
             }
         }
         let mut all = Steps {
@@ -183,12 +186,12 @@ impl<'a> Steps<'a> {
         self.steps.iter().enumerate().filter(unlimited)
     }
 
-    /// The tests at lower rates that passed below a limit: their loss is not the limit's.
+    /// The tests at lower rates that passed below a limit, if there is one: their loss is not the limit's.
     pub fn below_limit(&self) -> impl Iterator<Item = &Step<'a>> {
         let passed = |step: &&Step| {
-            let load = Load::of(0, step, self.header_bytes);
-            let known = self.limit.as_ref().zip(load);
-            known.is_some_and(|(limit, load)| load.is_far_below(limit))
+            let load = || Load::of(0, step, self.header_bytes);
+            let is_below = |limit: &Limit| load().is_some_and(|load| load.is_far_below(limit));
+            self.limit.as_ref().is_none_or(is_below)
         };
         self.eased.iter().filter(passed)
     }
@@ -204,7 +207,7 @@ impl<'a> Steps<'a> {
         let is_predicted = |(index, step): &(usize, &Step)| {
             let expected = self.expected.get(index);
             !step.lost_on_host()
-                && expected.is_none_or(|expected| step.network_loss().rate() <= expected.most())
+                && expected.is_none_or(|expected| step.network_loss().rate() <= expected.most_beside_limit())
         };
         let predicted = self.numbered().filter(is_predicted).map(|(_, step)| step);
         let predicted: Vec<&Step> = predicted.collect();
@@ -224,18 +227,21 @@ fn idle_jitter_ns(measured: &Measured) -> f64 {
     (median(rtts) - least).max(0.0)
 }
 
-/// Takes out the steps with which a host did not keep up, where another of the same flows and payload stands in for them; not those in
+/// Takes out the steps with which a host did not keep up, where a later one of the same flows and payload stands in for them; not those in
 /// which the network lost so much that the host hardly matters: the others, at lower rates, may not show why.
 fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
     let settings = |step: &Step| (step.flow_count(), step.test.payload);
-    let kept_up: Vec<(usize, u32)> = steps
+    let kept_up: BTreeMap<(usize, u32), RunId> = steps
         .iter()
         .filter(|step| !step.is_limited_by_host())
-        .map(settings)
+        .map(|step| (settings(step), step.test.run))
         .collect();
     let hardly_matters = |step: &Step| step.network_loss().rate() >= MUCH && step.host_share() < HARDLY;
     steps.into_iter().partition(|step| {
-        step.is_limited_by_host() && kept_up.contains(&settings(step)) && !hardly_matters(step)
+        let stands_in = |later: &RunId| *later > step.test.run;
+        step.is_limited_by_host()
+            && kept_up.get(&settings(step)).is_some_and(stands_in)
+            && !hardly_matters(step)
     })
 }
 

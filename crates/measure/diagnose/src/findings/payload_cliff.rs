@@ -53,7 +53,7 @@ fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let tests = steps.unlimited().chain(steps.below_limit());
     let (mut below, above): (Vec<&Step>, Vec<&Step>) = tests.partition(is_short);
     if below.is_empty() {
-        below = steps.steps.iter().filter(is_short).collect();
+        below = steps.steps.iter().chain(&steps.eased).filter(is_short).collect();
     }
     // Tests of short packets that lose more do so for a reason that no cause explains.
     let usual = median(above.iter().map(|step| step.network_loss().rate()).collect());
