@@ -115,6 +115,8 @@ pub struct Basis {
     pub late_tests: u32,
     /// Those in which hosts dropped packets.
     pub host_loss_tests: u32,
+    /// The run ended early: its other tests are missing.
+    pub interrupted: bool,
     /// Residual loss with the settings, 0 to 1, upper bound (95 %); none where no settings carry the media.
     pub residual_loss: Option<f64>,
     /// Target residual loss, 0 to 1; none as above.
@@ -152,6 +154,8 @@ pub(crate) struct Media {
     pub target: String,
     /// The kind of the run.
     pub kind: String,
+    /// It ended early.
+    pub interrupted: bool,
 }
 
 /// A recommendation, how the path took the rate, and the tests behind both.
@@ -201,7 +205,8 @@ pub(crate) fn answer(media: Media, findings: &[Finding], recommended: Option<&Re
             basis.residual_loss = Some(found.recommendation.expected_residual_interval.1);
             basis.target_loss = Some(found.recommendation.target_loss);
         }
-        basis.sentence = words::basis(&basis);
+        basis.interrupted = media.interrupted;
+        basis.sentence = words::basis(&basis, &media.kind);
         basis
     });
     Answer {

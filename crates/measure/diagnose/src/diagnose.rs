@@ -1,7 +1,7 @@
 //! Asks every finding in turn and puts them in order. It must not know how any of them is found.
 
 use weir_measure::VideoFormat;
-use weir_results::Direction;
+use weir_results::{Direction, Outcome};
 use weir_units::format_percent;
 
 use crate::analysis::process::process;
@@ -75,6 +75,7 @@ fn media(measured: &Measured) -> Media {
         format: format.and_then(VideoFormat::usual_name),
         target: measured.target.clone(),
         kind: measured.kind.clone(),
+        interrupted: matches!(measured.outcome, Outcome::Interrupted | Outcome::Failed),
     }
 }
 

@@ -9,6 +9,7 @@ fn media() -> Media {
         format: Some("1080p59.94-422-10".into()),
         target: "far".into(),
         kind: "survey".into(),
+        interrupted: false,
     }
 }
 
@@ -51,6 +52,7 @@ fn good() -> Recommended {
             lost: 174,
             late_tests: 0,
             host_loss_tests: 0,
+            interrupted: false,
             residual_loss: None,
             target_loss: None,
             sentence: String::new(),
@@ -95,6 +97,21 @@ fn a_path_that_carries_the_media_with_repair() {
             "Rests on: 6 flow tests of 5.00 s at 2.486 Gbit/s, 628,000 packets, 174 lost (0.028 %); sender on schedule, no \
              loss on hosts; residual loss at most 5.0e-9 (95 %), target 8.0e-9.",
         ]
+    );
+}
+
+#[test]
+fn a_survey_that_ended_early_says_so() {
+    let survey = Media {
+        interrupted: true,
+        ..media()
+    };
+    let found = answer(survey, &[], Some(&good()));
+    let basis = found.basis.as_ref().expect("flow tests");
+    assert!(basis.interrupted);
+    assert_says(
+        &basis.sentence,
+        "the survey was interrupted, and what it had not measured yet is unknown",
     );
 }
 

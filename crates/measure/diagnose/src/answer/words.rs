@@ -127,7 +127,7 @@ fn why_unknown(reason: Reason, media: &Media, recommended: Option<&Recommended>)
 }
 
 /// What the tests were.
-pub(super) fn basis(basis: &Basis) -> String {
+pub(super) fn basis(basis: &Basis, kind: &str) -> String {
     let rate = match (basis.lowest_rate, basis.rate) {
         (Some(lowest), Some(rate)) if lowest < rate => {
             format!(" at {} to {}", format_rate(lowest), format_rate(rate))
@@ -153,6 +153,12 @@ pub(super) fn basis(basis: &Basis) -> String {
         text.push_str(&format!(
             "; {} more left out, a host did not keep up",
             basis.left_out
+        ));
+    }
+    if basis.interrupted {
+        let run = if kind == "survey" { "survey" } else { "run" };
+        text.push_str(&format!(
+            "; the {run} was interrupted, and what it had not measured yet is unknown"
         ));
     }
     if let (Some(residual), Some(target)) = (basis.residual_loss, basis.target_loss) {

@@ -204,6 +204,7 @@ fn basis(steps: &Steps, settings: &Settings, tests: &[&Step], left_out: usize) -
         lost: sum(&|step| step.test.lost),
         late_tests: count(&|step| step.is_late()),
         host_loss_tests: count(&|step| step.host_share() > 0.0),
+        interrupted: false,
         residual_loss: None,
         target_loss: None,
         sentence: String::new(),
