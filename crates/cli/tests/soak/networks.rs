@@ -107,24 +107,33 @@ fn said(diagnosis: &Diagnosis) -> Said {
         .collect()
 }
 
-/// The same is said, limits within 10 %.
+/// The same is said, limits within 10 %. Where the queue of a full path is shorter than a burst, its rate shows in the spacing of
+/// packets alone, which a link in real time does not keep: one side may not know it.
 fn agree(real: &Said, simulated: &Said) -> bool {
-    let alike = |(one, other): (&Option<f64>, &Option<f64>)| match (one, other) {
-        (Some(one), Some(other)) => (one / other - 1.0).abs() < 0.1,
-        _ => one == other,
-    };
-    real.keys().eq(simulated.keys()) && real.values().zip(simulated.values()).all(alike)
+    let alike =
+        |((finding, one), other): ((&(FindingName, _), &Option<f64>), &Option<f64>)| match (one, other) {
+            (Some(one), Some(other)) => (one / other - 1.0).abs() < 0.1,
+            (None, None) => true,
+            _ => finding.0 == FindingName::Congestion,
+        };
+    real.keys().eq(simulated.keys()) && real.iter().zip(simulated.values()).all(alike)
 }
 
 #[test]
 fn networks_with_several_faults_are_diagnosed_in_real_time_as_in_virtual_time() {
     isolated!(heavy);
     see_own_processes();
-    let drawn = (0..).flat_map(|number| [2, 3].map(|faults| Draw::Several(faults).network(SEED, number)));
+    let of_number =
+        |number| [2, 3].map(|faults| (faults, number, Draw::Several(faults).network(SEED, number)));
+    let drawn = (0..).flat_map(of_number).filter(|drawn| is_of_the_link(&drawn.2));
     let mut different = Vec::new();
-    for (number, network) in drawn.filter(is_of_the_link).take(NETWORKS).enumerate() {
+    for (number, (count, first, network)) in drawn.take(NETWORKS).enumerate() {
         let faults: Vec<_> = network.faults().collect();
-        println!("{number}: {faults:?}, {:?}", network.link.forward.mtu);
+        // As `diagnosis_table` names it.
+        println!(
+            "{number}: --kind {count} --first {first}, {faults:?}, {:?}",
+            network.link.forward.mtu
+        );
         let real = said(&in_real_time(&network, &scratch(&format!("real-{number}.db"))));
         let simulated = said(&in_virtual_time(
             &network,
