@@ -17,6 +17,14 @@ fn stalls() -> HostModel {
     }
 }
 
+/// It drops 3 % of the trains of packets that it sends.
+fn drops_trains() -> HostModel {
+    HostModel {
+        send_drop: 0.03,
+        ..HostModel::default()
+    }
+}
+
 fn diagnosed(near: &HostModel, far: &HostModel, link: &LinkSpec) -> Diagnosis {
     let (_, measured) = surveyed_between(near, far, link, 300_000_000);
     diagnose(&measured)
@@ -31,17 +39,13 @@ fn lossy(loss: f64) -> LinkSpec {
 
 #[test]
 fn what_the_sending_host_drops_never_met_a_cap() {
-    let near = HostModel {
-        send_drop: 0.03,
-        ..HostModel::default()
-    };
     let mut link = link(vec![route()]);
     link.forward.mtu.bytes = 1500;
     link.forward.packet_rate = Some(PacketRateCap {
         rate: 5_000,
         burst: 500,
     });
-    let diagnosis = diagnosed(&near, &HostModel::default(), &link);
+    let diagnosis = diagnosed(&drops_trains(), &HostModel::default(), &link);
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
     assert!((held / 5_000.0 - 1.0).abs() < 0.05, "{cap:#?}");
@@ -96,10 +100,6 @@ fn a_loss_that_grows_with_the_flows_shows_where_a_host_drops_most_of_one_flow() 
 
 #[test]
 fn trains_that_the_sending_host_drops_are_no_routes_of_flows() {
-    let near = HostModel {
-        send_drop: 0.03,
-        ..HostModel::default()
-    };
     let mut link = link(vec![route()]);
     link.forward.long_packet_loss = Some(LongPacketLoss {
         above: 1450,
@@ -109,7 +109,7 @@ fn trains_that_the_sending_host_drops_are_no_routes_of_flows() {
         rate: 60_000_000,
         burst: 500_000,
     });
-    let diagnosis = diagnosed(&near, &HostModel::default(), &link);
+    let diagnosis = diagnosed(&drops_trains(), &HostModel::default(), &link);
     the(&diagnosis, FindingName::PayloadCliff);
     the(&diagnosis, FindingName::FlowRateCap);
 }
