@@ -136,7 +136,7 @@ fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> C
     let rest = lost - dark - host;
     let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
     let rest = rest - drop;
-    let sent = step.test.sent as f64 - dark - step.sender_share() * (lost - dark);
+    let sent = (step.test.sent as f64 - dark - step.sender_share() * (lost - dark)).max(1.0);
     let Some(expected) = expected.filter(|_| drop == 0.0) else {
         return Causes {
             host,

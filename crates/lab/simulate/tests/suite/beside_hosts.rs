@@ -30,6 +30,14 @@ fn diagnosed(near: &HostModel, far: &HostModel, link: &LinkSpec) -> Diagnosis {
     diagnose(&measured)
 }
 
+/// Packets per second are held at this.
+fn capped(rate: u64, burst: u64) -> LinkSpec {
+    let mut link = link(vec![route()]);
+    link.forward.mtu.bytes = 1500;
+    link.forward.packet_rate = Some(PacketRateCap { rate, burst });
+    link
+}
+
 fn lossy(loss: f64) -> LinkSpec {
     link(vec![RouteSpec {
         loss: vec![LossSpec::Bernoulli(loss)],
@@ -39,12 +47,7 @@ fn lossy(loss: f64) -> LinkSpec {
 
 #[test]
 fn what_the_sending_host_drops_never_met_a_cap() {
-    let mut link = link(vec![route()]);
-    link.forward.mtu.bytes = 1500;
-    link.forward.packet_rate = Some(PacketRateCap {
-        rate: 5_000,
-        burst: 500,
-    });
+    let link = capped(5_000, 500);
     let diagnosis = diagnosed(&drops_trains(), &HostModel::default(), &link);
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
@@ -54,12 +57,7 @@ fn what_the_sending_host_drops_never_met_a_cap() {
 
 #[test]
 fn nobody_knows_in_which_seconds_a_stalled_receiver_dropped_what_a_cap_let_through() {
-    let mut link = link(vec![route()]);
-    link.forward.mtu.bytes = 1500;
-    link.forward.packet_rate = Some(PacketRateCap {
-        rate: 18_000,
-        burst: 2_000,
-    });
+    let link = capped(18_000, 2_000);
     let diagnosis = diagnosed(&HostModel::default(), &stalls(), &link);
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");

@@ -2,8 +2,9 @@
 
 use super::limit::{Limit, LimitKind};
 use super::load::Load;
-use super::set_of_causes::{Causes, HOST};
+use super::set_of_causes::Causes;
 use super::spread::Spread;
+use super::step::ESTIMATED;
 
 /// The prediction of a test by a limit is off by this share of it: bursts, buckets and their first fill.
 const ROUGH: f64 = 0.02;
@@ -21,7 +22,7 @@ pub(super) struct Vague {
 /// At most.
 pub(super) const MOST_VAGUE: Vague = Vague {
     uneven: 0.05,
-    host: HOST,
+    host: ESTIMATED,
 };
 /// Loss below which a prediction is exact enough.
 pub(super) const EXACT: f64 = 2e-5;

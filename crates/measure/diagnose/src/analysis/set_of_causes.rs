@@ -9,9 +9,8 @@ use super::limit::{Limit, LimitKind};
 use super::load::{LATE, Load};
 use super::single_losses::Said;
 use super::spread::Spread;
+use super::step::ESTIMATED;
 
-/// Packets that a host dropped are counted, or estimated, with this error.
-pub(super) const HOST: f64 = 0.1;
 /// What takes packets wherever they stand takes at most this multiple of what the first half of bursts loses.
 const EARLY: f64 = 1.3;
 /// Loss of long packets is at most this multiple of that of any test of them, and that many packets and standard deviations more.
@@ -309,6 +308,6 @@ fn wherever(load: &Load, spread: &Spread) -> f64 {
 
 /// By how much a cause that takes this share may have taken more or less of a test.
 fn by_chance(load: &Load, spread: &Spread, loss: f64) -> f64 {
-    let host = HOST * load.by_host;
+    let host = ESTIMATED * load.by_host;
     FEW / load.counted.trials.max(1) as f64 + WITHIN * (spread.variance(load, loss) + host * host).sqrt()
 }

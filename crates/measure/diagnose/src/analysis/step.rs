@@ -20,7 +20,7 @@ const ON_HOST: f64 = 0.5;
 const BEYOND_HOSTS: f64 = 2.0;
 
 /// What hosts dropped is known to this share where it is estimated.
-const ESTIMATED: f64 = 0.1;
+pub(super) const ESTIMATED: f64 = 0.1;
 
 /// One flow test.
 #[derive(Debug)]

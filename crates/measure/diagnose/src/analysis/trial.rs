@@ -67,8 +67,8 @@ pub(super) struct Trial<'l> {
     pub full: usize,
 }
 
-/// What holds for every set.
-struct Usual {
+/// What is the same for every set.
+struct Shared {
     /// What takes of every length the same is no limit.
     is_regular: bool,
     /// Packets wait in a queue in most of the tests that lose much.
@@ -81,20 +81,20 @@ struct Usual {
 impl Trial<'_> {
     /// Tries all sets.
     pub fn of_all(&self) -> Vec<Tried> {
-        let mut usual = self.usual();
+        let mut shared = self.shared();
         let mut all = Vec::new();
         for causes in Causes::suggested_by(self.loads, self.spreads) {
-            all.extend(self.of_set(causes, &mut usual));
+            all.extend(self.of_set(causes, &mut shared));
         }
         let refined: Vec<Causes> = best_of_each(&all).map(|best| self.refined(best)).collect();
         for causes in refined {
-            all.extend(self.of_set(causes, &mut usual));
+            all.extend(self.of_set(causes, &mut shared));
         }
         self.weigh_events(&mut all);
         all
     }
 
-    fn usual(&self) -> Usual {
+    fn shared(&self) -> Shared {
         let of_full = &self.loads[..self.full];
         let mut steady = Steadiness::default();
         let is_regular = is_every_length_alike(self.looked.steps);
@@ -107,7 +107,7 @@ impl Trial<'_> {
             let each = each.map(move |host| (Vague { uneven, host: *host }, price));
             each.collect::<Vec<_>>()
         };
-        Usual {
+        Shared {
             is_regular,
             queued: !is_regular && limits::is_queued(&self.looked, of_full, &mut steady),
             vaguenesses: UNEVEN.iter().flat_map(with_hosts).collect(),
@@ -117,31 +117,31 @@ impl Trial<'_> {
     }
 
     /// A set, with the limit that fits beside it and without one: a test that one of the routes took much of may look like a limit.
-    fn of_set(&self, causes: Causes, usual: &mut Usual) -> Vec<Tried> {
+    fn of_set(&self, causes: Causes, shared: &mut Shared) -> Vec<Tried> {
         let mut loads = self.loads.to_vec();
         for load in &mut loads {
             causes.put_on(load);
         }
         let of_full = &loads[..self.full];
-        let found = if usual.is_regular {
+        let found = if shared.is_regular {
             None
         } else {
-            limits::find(&self.looked, of_full, &mut usual.steady)
+            limits::find(&self.looked, of_full, &mut shared.steady)
         };
         let mut with = |limit: Option<Limit>| {
-            let misfit = self.misfit(&causes, &loads, limit.as_ref(), &usual.vaguenesses);
+            let misfit = self.misfit(&causes, &loads, limit.as_ref(), &shared.vaguenesses);
             let limit_is_full = limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Path);
-            let against = if usual.is_regular {
+            let against = if shared.is_regular {
                 0.0
-            } else if usual.queued && !limit_is_full {
+            } else if shared.queued && !limit_is_full {
                 DECIDED
             } else {
                 let steps = self.looked.steps;
-                let against = usual.steady.against_chance(steps, of_full, limit.as_ref());
+                let against = shared.steady.against_chance(steps, of_full, limit.as_ref());
                 against.min(DECIDED)
             };
             let values = limit.as_ref().map_or(0.0, Limit::values);
-            let which_length = causes.long.map_or(0.0, |_| usual.lengths.ln());
+            let which_length = causes.long.map_or(0.0, |_| shared.lengths.ln());
             let price = which_length + PRICE * (causes.count() as f64 + values);
             Tried {
                 causes,
