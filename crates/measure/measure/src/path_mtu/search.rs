@@ -66,6 +66,8 @@ pub struct MtuSearch {
     confirmed: Option<u32>,
     /// Sizes known not to.
     lost: BTreeSet<u32>,
+    /// Those of them that were given up while nothing was answered at all, which says little of a size.
+    unsure: Vec<u32>,
     /// Sizes of this round, ascending.
     sizes: Vec<u32>,
     /// Those that are to be sent in this try.
@@ -89,6 +91,7 @@ impl MtuSearch {
             largest,
             confirmed: None,
             lost: BTreeSet::new(),
+            unsure: Vec::new(),
             sizes,
             queue: VecDeque::new(),
             tries: 0,
@@ -143,6 +146,9 @@ impl MtuSearch {
                 self.next_try_ns = now_ns + TRY_GAP_NS;
                 self.queue.extend(open);
             } else {
+                if self.confirmed.is_none() {
+                    self.unsure.extend(&open);
+                }
                 self.lost.extend(open);
             }
         }
@@ -210,6 +216,9 @@ impl MtuSearch {
             return false;
         };
         self.slowest_ns = self.slowest_ns.max(now_ns.saturating_sub(sent_ns));
+        for size in self.unsure.drain(..) {
+            self.lost.remove(&size);
+        }
         self.confirmed = Some(self.confirmed.map_or(size, |confirmed| confirmed.max(size)));
         true
     }
@@ -323,6 +332,18 @@ mod tests {
                 loses: |probe: u32| probe % 3 == remainder,
             };
             assert_eq!(path.search(9001).0.path_mtu, Some(8896));
+        }
+    }
+
+    #[test]
+    fn a_burst_that_takes_every_probe_of_the_first_round_says_nothing_of_their_sizes() {
+        for lost in [9, 12, 20] {
+            let path = Path {
+                mtu: 8896,
+                rtt_ns: 20 * MS,
+                loses: |probe: u32| probe <= lost,
+            };
+            assert_eq!(path.search(9001).0.path_mtu, Some(8896), "{lost}");
         }
     }
 
