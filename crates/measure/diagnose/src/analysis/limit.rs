@@ -68,6 +68,11 @@ impl Limit {
         self.range.1 > (1.0 + LOOSELY) * self.range.0
     }
 
+    /// Whether more passed for a while, out of a bucket that began full: it holds more than a burst.
+    pub fn has_credit(&self) -> bool {
+        self.credit_s > 0.0 && self.kind != LimitKind::Path
+    }
+
     /// As how many values it counts: one more for each time that its range doubles.
     pub fn values(&self) -> f64 {
         let doubled = (self.range.1 / self.range.0.max(1.0)).log2();
@@ -85,8 +90,7 @@ impl Limit {
     /// exactly what it holds, but where their bursts are longer than a policer's bucket: then it holds more of shorter ones.
     /// Where more passes for a while, a test of a second or two may carry more than a longer one.
     pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
-        let has_credit = self.credit_s > 0.0 && self.kind != LimitKind::Path;
-        let Some(onset) = onset.filter(|_| !has_credit) else {
+        let Some(onset) = onset.filter(|_| !self.has_credit()) else {
             return self;
         };
         let each = self.kind.of_payload_bit(onset.flows, onset.length, header_bytes);

@@ -261,7 +261,8 @@ impl Load {
 
     /// Whether it is above this limit, or so little below that a bucket which is smaller than a burst takes some of it.
     pub fn is_near(&self, limit: &Limit) -> bool {
-        self.taken_at(limit.kind, (1.0 - NEAR) * limit.value) > 0.0
+        let below = if limit.has_credit() { EXCEEDED } else { NEAR };
+        self.taken_at(limit.kind, (1.0 - below) * limit.value) > 0.0
     }
 
     /// Whether it is so far below that nothing of it meets the limit: the queue of a full path may be shorter than a burst.
