@@ -100,7 +100,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         .of_process()
         .into_iter()
         .filter(counts)
-        .filter(|step| step.host_share() <= OF_HOSTS)
+        .filter(|step| step.spoiled_by_hosts() <= OF_HOSTS)
         .collect();
     if plain.is_empty() {
         plain = least_by_hosts(steps.unlimited().filter(counts).collect());
@@ -128,7 +128,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
 
 /// Those of which hosts dropped the smallest share, as many as it takes for the network's losses to tell.
 fn least_by_hosts<'s, 'a>(mut tests: Vec<&'s Step<'a>>) -> Vec<&'s Step<'a>> {
-    let by_hosts = |step: &Step| step.host_share() * step.loss().rate();
+    let by_hosts = |step: &Step| step.lost_to_hosts() / step.test.sent.max(1) as f64;
     tests.sort_by(|a, b| by_hosts(a).total_cmp(&by_hosts(b)));
     let mut lost = 0;
     let first = tests.iter().position(|step| {

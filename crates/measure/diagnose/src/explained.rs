@@ -5,7 +5,7 @@ use weir_results::{Direction, RunId};
 use weir_units::{count_of, format_count, format_percent};
 
 use crate::analysis::expected::Expected;
-use crate::analysis::{Outage, RateDrop, Step, Steps};
+use crate::analysis::{RateDrop, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::findings::loss_pattern;
 use crate::words::{rows_of, way};
@@ -130,13 +130,12 @@ fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>,
 /// what the inference expects; a difference goes to what varies most.
 fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
-    let dark = step.outages_of_network().map(Outage::lost).sum::<u64>() as f64;
-    let dark = dark.min(lost);
-    let host = step.host_share() * (lost - dark);
+    let dark = (step.dark_of_network() as f64).min(lost);
+    let host = step.lost_to_hosts().min(lost - dark);
     let rest = lost - dark - host;
     let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
     let rest = rest - drop;
-    let sent = (step.test.sent as f64 - dark - step.sender_share() * (lost - dark)).max(1.0);
+    let sent = (step.test.sent as f64 - dark - step.lost_to_sender()).max(1.0);
     let Some(expected) = expected.filter(|_| drop == 0.0) else {
         return Causes {
             host,

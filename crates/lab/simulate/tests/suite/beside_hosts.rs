@@ -1,17 +1,17 @@
 //! What a diagnosis reports of a network whose hosts drop packets, too: those that never reached it, and those that came out of it.
 
-use weir_diagnose::{Diagnosis, FindingName, diagnose};
+use weir_diagnose::{Diagnosis, Finding, FindingName, diagnose};
 use weir_link::{FlowRateCap, LinkSpec, LongPacketLoss, LossSpec, PacketRateCap, RouteSpec};
 use weir_simulate::HostModel;
 
 use crate::paths::{link, route};
 use crate::surveys::{surveyed_between, the};
 
-/// Its application stalls four times a second, for longer than its buffers last at 300 Mbit/s.
-fn stalls() -> HostModel {
+/// Its application stalls so often, for longer than its buffers last at 300 Mbit/s.
+fn stalls(per_second: f64) -> HostModel {
     HostModel {
         receive_buffer: 425_984,
-        stalls_per_second: 4.0,
+        stalls_per_second: per_second,
         stall_mean_ns: 120e6,
         ..HostModel::default()
     }
@@ -58,7 +58,7 @@ fn what_the_sending_host_drops_never_met_a_cap() {
 #[test]
 fn nobody_knows_in_which_seconds_a_stalled_receiver_dropped_what_a_cap_let_through() {
     let link = capped(18_000, 2_000);
-    let diagnosis = diagnosed(&HostModel::default(), &stalls(), &link);
+    let diagnosis = diagnosed(&HostModel::default(), &stalls(4.0), &link);
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
     assert!((held / 18_000.0 - 1.0).abs() < 0.06, "{cap:#?}");
@@ -66,10 +66,22 @@ fn nobody_knows_in_which_seconds_a_stalled_receiver_dropped_what_a_cap_let_throu
 
 #[test]
 fn runs_that_a_stalled_receiver_drops_are_no_bursts_of_the_network() {
-    let diagnosis = diagnosed(&HostModel::default(), &stalls(), &lossy(0.002));
+    let diagnosis = diagnosed(&HostModel::default(), &stalls(4.0), &lossy(0.002));
     the(&diagnosis, FindingName::HostLoss);
     let process = the(&diagnosis, FindingName::LossProcess);
     assert!(process.sentence.contains("one by one"), "{process:#?}");
+}
+
+#[test]
+fn dark_times_of_a_stalled_receiver_are_its_own_and_the_rest_is_the_network_s() {
+    let far = stalls(1.0);
+    let (_, measured) = surveyed_between(&HostModel::default(), &far, &lossy(0.01), 500_000_000);
+    let diagnosis = diagnose(&measured);
+    let process = the(&diagnosis, FindingName::LossProcess);
+    assert!(process.sentence.contains("one by one"), "{process:#?}");
+    // A test of one flow, which went dark with the receiver, lost as many of the rest as those of several.
+    let grows = |finding: &&Finding| finding.name == FindingName::FiveTupleIgnored;
+    assert_eq!(diagnosis.findings.iter().find(grows), None);
 }
 
 #[test]
@@ -79,7 +91,7 @@ fn long_packets_lose_beside_runs_that_a_stalled_receiver_drops() {
         above: 1450,
         loss: 0.1,
     });
-    let diagnosis = diagnosed(&HostModel::default(), &stalls(), &link);
+    let diagnosis = diagnosed(&HostModel::default(), &stalls(4.0), &link);
     let cliff = the(&diagnosis, FindingName::PayloadCliff);
     assert!(cliff.sentence.contains("those of 1400 and less"), "{cliff:#?}");
 }
@@ -101,7 +113,7 @@ fn trains_that_the_sending_host_drops_are_no_routes_of_flows() {
     let mut link = link(vec![route()]);
     link.forward.long_packet_loss = Some(LongPacketLoss {
         above: 1450,
-        loss: 0.008,
+        loss: 0.004,
     });
     link.forward.flow_rate = Some(FlowRateCap {
         rate: 60_000_000,

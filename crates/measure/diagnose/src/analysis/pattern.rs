@@ -83,7 +83,7 @@ pub(crate) fn pattern(steps: &[&Step]) -> Option<Pattern> {
     let steps: Vec<&Step> = steps
         .iter()
         .copied()
-        .filter(|step| step.host_share() <= MOST_ON_HOSTS)
+        .filter(|step| step.spoiled_by_hosts() <= MOST_ON_HOSTS)
         .collect();
     every(&steps)
         .or_else(|| in_bursts(&steps))

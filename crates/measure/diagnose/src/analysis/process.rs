@@ -159,7 +159,7 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let of_flows = |step: &Step, flows: &Vec<u16>| {
         let in_order = |order| {
             let mut classes = sequences::by_class(step, std::slice::from_ref(flows), order)?;
-            Some(in_network(step, usual, classes.swap_remove(0).sequence))
+            in_network(step, usual, vec![classes.swap_remove(0).sequence]).pop()
         };
         Some((in_order(Order::Stream)?, in_order(Order::Sent)?))
     };
@@ -183,11 +183,7 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let everything = |step: &&Step| of_flows(step, &(0..step.flow_count() as u16).collect());
     let sequences = steps.iter().filter_map(everything);
     add("stream", CLOSE_ROUNDS * flows, sequences.collect());
-    let by_flow = |step: &&Step| {
-        let sequences = sequences::by_flow(step).into_iter();
-        let in_network = sequences.map(|sequence| in_network(step, usual, sequence));
-        in_network.collect::<Vec<_>>()
-    };
+    let by_flow = |step: &&Step| in_network(step, usual, sequences::by_flow(step));
     let by_flow: Vec<LossSequence> = steps.iter().flat_map(by_flow).collect();
     levels.push(Level {
         name: "flow",
@@ -198,26 +194,39 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     levels
 }
 
-/// The losses without those that hosts dropped, which came in the longest runs; `usual` is the share that the network loses of such tests.
-fn in_network(step: &Step, usual: f64, mut sequence: LossSequence) -> LossSequence {
+/// The losses of sequences of a test without those that hosts dropped, which came in the longest runs; `usual` is the share that the
+/// network loses of such tests.
+fn in_network(step: &Step, usual: f64, mut sequences: Vec<LossSequence>) -> Vec<LossSequence> {
     if step.lost_singly_on_host() || step.host_share() <= 0.0 {
-        return sequence;
+        return sequences;
     }
     let reach = reach_of(step.network_loss().rate());
-    let mut runs: Vec<Vec<u64>> = events(&sequence, reach).map(<[u64]>::to_vec).collect();
-    runs.sort_by_key(Vec::len);
-    let by_network = (1.0 - step.host_share()) * sequence.lost.len() as f64;
-    // Where hosts drop many, what is left of the lost packets is estimated.
-    let by_network = by_network.min(AS_USUAL * usual * sequence.length as f64).round() as usize;
-    let mut by_hosts = sequence.lost.len().saturating_sub(by_network);
-    while by_hosts > 0
-        && let Some(run) = runs.pop()
-    {
-        by_hosts = by_hosts.saturating_sub(run.len());
+    let mut runs: Vec<(usize, Vec<u64>)> = Vec::new();
+    let (mut lost, mut length) = (0, 0);
+    for (at, sequence) in sequences.iter_mut().enumerate() {
+        lost += sequence.lost.len();
+        length += sequence.length;
+        runs.extend(events(sequence, reach).map(|run| (at, run.to_vec())));
+        sequence.lost.clear();
     }
-    sequence.lost = runs.concat();
-    sequence.lost.sort_unstable();
-    sequence
+    runs.sort_by_key(|(_, run)| run.len());
+    let by_network = (1.0 - step.host_share()) * lost as f64;
+    // Where hosts drop many, what is left of the lost packets is estimated.
+    let by_network = by_network.min(AS_USUAL * usual * length as f64).round();
+    let mut by_hosts = lost as f64 - by_network;
+    while by_hosts > 0.0
+        && let Some((_, run)) = runs.pop()
+    {
+        // The network took as many of these as of others.
+        by_hosts -= (1.0 - usual) * run.len() as f64;
+    }
+    for (at, run) in runs {
+        sequences[at].lost.extend(run);
+    }
+    for sequence in &mut sequences {
+        sequence.lost.sort_unstable();
+    }
+    sequences
 }
 
 /// So far that independent losses of this rate seldom are as close, but burst losses are.
@@ -282,9 +291,8 @@ pub(crate) fn flow_loss_in_network(step: &Step) -> Vec<Counted> {
     if step.host_share() <= 0.0 || step.lost_singly_on_host() {
         return step.flow_loss.clone();
     }
-    let sequences = sequences::by_flow(step).into_iter();
-    let in_network = sequences.map(|sequence| in_network(step, usual, sequence));
-    let counted = in_network.map(|sequence| Counted {
+    let sequences = in_network(step, usual, sequences::by_flow(step));
+    let counted = sequences.iter().map(|sequence| Counted {
         events: sequence.lost.len() as u64,
         trials: sequence.length,
     });

@@ -130,7 +130,7 @@ pub(super) fn said(
         let (mut short, mut long) = (Vec::new(), Vec::new());
         for (load, spread) in loads[from..to].iter().zip(&spreads[from..to]) {
             let step = steps[load.index];
-            if is_free(load) && step.drop.is_none() && step.host_share() <= OF_HOSTS {
+            if is_free(load) && step.drop.is_none() && step.spoiled_by_hosts() <= OF_HOSTS {
                 let is_short = load.payload <= longest;
                 let tests = if is_short { &mut short } else { &mut long };
                 tests.extend(Tests::of(step, spread, is_short));

@@ -36,7 +36,7 @@ impl Spread {
 pub(super) fn spreads(steps: &[&Step], loads: &[Load]) -> Vec<Spread> {
     let step = |load: &Load| steps[load.index];
     // What hosts dropped is not counted here, but its bursts are.
-    let tells = |load: &Load| step(load).host_share() <= OF_HOSTS || step(load).lost_singly_on_host();
+    let tells = |load: &Load| step(load).spoiled_by_hosts() <= OF_HOSTS || step(load).lost_singly_on_host();
     let gentle = || loads.iter().filter(|load| load.loss < LEAST_LOSS);
     let mut telling: Vec<&Load> = gentle().filter(|load| tells(load)).collect();
     if telling.is_empty() {

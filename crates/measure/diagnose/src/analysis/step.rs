@@ -86,14 +86,45 @@ impl<'a> Step<'a> {
         self.test.asked.map_or(0.0, |asked| bits / asked.max(1) as f64)
     }
 
-    /// Share of the packets lost outside dark times of the network that hosts dropped, 0 to 1.
+    /// Share of the packets lost outside dark times that hosts dropped, 0 to 1: in those that are their own the network lost as many.
     pub fn host_share(&self) -> f64 {
-        self.outside_dark_times(self.host_share_of_all())
+        let (outside, dark_of_network) = (self.loss(), self.dark_of_network());
+        let dark: u64 = self.outages.iter().map(Outage::lost).sum();
+        let by_network = self.test.lost as f64 - dark_of_network as f64 - self.lost_to_hosts();
+        let of_hosts = (dark - dark_of_network) as f64;
+        let here = outside.trials as f64 / (outside.trials as f64 + of_hosts).max(1.0);
+        let lost = outside.events as f64;
+        ((lost - here * by_network) / lost.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// The same of those that the sending host dropped: they never reached the network.
+    /// The same of those lost outside dark times of the network: what hosts drop in their own leaves traces.
+    pub fn spoiled_by_hosts(&self) -> f64 {
+        let lost = self.test.lost.saturating_sub(self.dark_of_network()).max(1);
+        (self.lost_to_hosts() / lost as f64).min(1.0)
+    }
+
+    /// Share of those lost outside all dark times that the sending host dropped: they never reached the network.
     pub fn sender_share(&self) -> f64 {
-        self.outside_dark_times(self.share_of_all(|found| found.host_sender))
+        self.host_share() * self.lost_to_sender() / self.lost_to_hosts().max(1.0)
+    }
+
+    /// Packets that hosts dropped, in dark times, too.
+    pub fn lost_to_hosts(&self) -> f64 {
+        self.lost_to(|found| found.socket + found.host_receiver + found.host_sender)
+    }
+
+    /// The same of the sending host.
+    pub fn lost_to_sender(&self) -> f64 {
+        self.lost_to(|found| found.host_sender)
+    }
+
+    fn lost_to(&self, of: impl Fn(&Attribution) -> u64) -> f64 {
+        let share = self.test.summary.as_ref().map_or(0.0, |summary| {
+            let found = summary.attribution;
+            let hosts = found.socket + found.host_receiver + found.host_sender;
+            of(&found) as f64 / (hosts + found.network).max(1) as f64
+        });
+        share * self.test.lost as f64
     }
 
     /// By what share of it that may be wrong, as a standard deviation.
@@ -101,25 +132,6 @@ impl<'a> Step<'a> {
         let summary = self.test.summary.as_ref();
         let is_estimated = summary.is_some_and(|summary| summary.attribution.estimated);
         if is_estimated { ESTIMATED } else { 0.0 }
-    }
-
-    fn outside_dark_times(&self, share_of_all: f64) -> f64 {
-        let lost = self.test.lost as f64;
-        let dark: u64 = self.outages_of_network().map(Outage::lost).sum();
-        let outside = (lost - dark as f64).max(1.0);
-        (share_of_all * lost / outside).min(1.0)
-    }
-
-    fn host_share_of_all(&self) -> f64 {
-        self.share_of_all(|found| found.socket + found.host_receiver + found.host_sender)
-    }
-
-    fn share_of_all(&self, of: impl Fn(&Attribution) -> u64) -> f64 {
-        self.test.summary.as_ref().map_or(0.0, |summary| {
-            let found = summary.attribution;
-            let hosts = found.socket + found.host_receiver + found.host_sender;
-            of(&found) as f64 / (hosts + found.network).max(1) as f64
-        })
     }
 
     /// What hosts dropped was dropped one by one: not at a full socket, and not in trains.
@@ -130,23 +142,28 @@ impl<'a> Step<'a> {
 
     /// Most of the lost packets were dropped by a host.
     pub fn lost_on_host(&self) -> bool {
-        self.host_share() >= ON_HOST
+        self.spoiled_by_hosts() >= ON_HOST
     }
 
     /// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
     pub fn outages_of_network(&self) -> impl Iterator<Item = &Outage> {
-        let share = self.host_share_of_all();
-        let by_hosts = share * self.test.lost as f64;
+        let by_hosts = self.lost_to_hosts();
+        let is_on_host = by_hosts > 0.0 && by_hosts >= ON_HOST * self.test.lost as f64;
         let singly = self.lost_singly_on_host();
         let is_of_network = move |outage: &&Outage| {
-            let least = match share {
-                share if share >= ON_HOST => BEYOND_HOSTS * by_hosts,
+            let least = match is_on_host {
+                true => BEYOND_HOSTS * by_hosts,
                 _ if outage.flows.len() == self.flow_count() => by_hosts,
                 _ => 0.0,
             };
             singly || outage.lost() as f64 >= least
         };
         self.outages.iter().filter(is_of_network)
+    }
+
+    /// Packets lost in dark times of the network.
+    pub fn dark_of_network(&self) -> u64 {
+        self.outages_of_network().map(Outage::lost).sum()
     }
 
     fn sending(&self) -> Sending {

@@ -236,7 +236,7 @@ fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
         .filter(|step| !step.is_limited_by_host())
         .map(|step| (settings(step), step.test.run))
         .collect();
-    let hardly_matters = |step: &Step| step.network_loss().rate() >= MUCH && step.host_share() < HARDLY;
+    let hardly_matters = |step: &Step| step.network_loss().rate() >= MUCH && step.spoiled_by_hosts() < HARDLY;
     steps.into_iter().partition(|step| {
         let stands_in = |later: &RunId| *later > step.test.run;
         step.is_limited_by_host()
