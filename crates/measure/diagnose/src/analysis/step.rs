@@ -86,7 +86,7 @@ impl<'a> Step<'a> {
         self.test.asked.map_or(0.0, |asked| bits / asked.max(1) as f64)
     }
 
-    /// Share of the packets lost outside dark times that hosts dropped, 0 to 1: in those that are their own the network lost as many.
+    /// Share of the packets lost outside dark times that hosts dropped, 0 to 1. In those that are the hosts' the network lost as large a share.
     pub fn host_share(&self) -> f64 {
         let (outside, dark_of_network) = (self.loss(), self.dark_of_network());
         let dark: u64 = self.outages.iter().map(Outage::lost).sum();
