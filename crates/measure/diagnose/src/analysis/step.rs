@@ -86,7 +86,8 @@ impl<'a> Step<'a> {
         self.test.asked.map_or(0.0, |asked| bits / asked.max(1) as f64)
     }
 
-    /// Share of the packets lost outside dark times that hosts dropped, 0 to 1. In those that are the hosts' the network lost as large a share.
+    /// Share of the packets lost outside dark times that hosts dropped, 0 to 1. In those that are the hosts' the network lost as large
+    /// a share.
     pub fn host_share(&self) -> f64 {
         let (outside, dark_of_network) = (self.loss(), self.dark_of_network());
         let dark: u64 = self.outages.iter().map(Outage::lost).sum();
@@ -148,13 +149,15 @@ impl<'a> Step<'a> {
     /// The dark times that are no host's: a receiver that stalls and overflows looks the same, and has a finding of its own.
     pub fn outages_of_network(&self) -> impl Iterator<Item = &Outage> {
         let by_hosts = self.lost_to_hosts();
-        let is_on_host = by_hosts > 0.0 && by_hosts >= ON_HOST * self.test.lost as f64;
+        let is_on_host = by_hosts >= ON_HOST * self.test.lost as f64;
         let singly = self.lost_singly_on_host();
         let is_of_network = move |outage: &&Outage| {
-            let least = match is_on_host {
-                true => BEYOND_HOSTS * by_hosts,
-                _ if outage.flows.len() == self.flow_count() => by_hosts,
-                _ => 0.0,
+            let least = if is_on_host {
+                BEYOND_HOSTS * by_hosts
+            } else if outage.flows.len() == self.flow_count() {
+                by_hosts
+            } else {
+                0.0
             };
             singly || outage.lost() as f64 >= least
         };
