@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 printed=$(mktemp -d)
 lanes=()
 trap '[ ${#lanes[@]} -eq 0 ] || kill "${lanes[@]}" 2>/dev/null; rm -rf "$printed"' EXIT
+# Whoever bounds the time of this script learns which test was still running.
+trap 'echo "error: terminated; the last lines of each lane" >&2; tail -n 12 "$printed"/* >&2; exit 143' TERM
 
 step() {
     local name=$1 begin=$SECONDS
@@ -48,7 +50,9 @@ for lane in end_to_end meshes page; do
     "$lane" >"$printed/$lane" 2>&1 &
     lanes+=($!)
 done
-all_else 2>&1
+# Also in the background: a trap waits for what runs in the foreground.
+all_else 2>&1 &
+lanes+=($!)
 wait
 lanes=()
 cat "$printed/end_to_end" "$printed/meshes" "$printed/page"
