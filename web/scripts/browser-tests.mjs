@@ -20,10 +20,13 @@ const lanes = [
   [{ files: named(/^origin-.*\.mjs$/), concurrency: 1 }],
 ];
 
+/** What a file's tests may take: several times what any takes on a busy machine, and less than anybody waits for all. */
+const LIMIT_MS = 1_200_000;
+
 /** The files of which a test fails; what is printed stays together. */
 async function failing({ files, concurrency }) {
   const failed = new Set();
-  const tests = run({ files, concurrency });
+  const tests = run({ files, concurrency, timeout: LIMIT_MS });
   tests.on("test:fail", ({ file, name }) => failed.add(relative(".", file ?? name)));
   const printed = [];
   for await (const text of tests.compose(tap)) printed.push(text);

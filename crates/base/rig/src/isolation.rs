@@ -10,8 +10,9 @@ use std::time::Duration;
 pub const SCRATCH: &str = "/run/weir-e2e";
 /// Says to the inner process which test it is.
 const INSIDE: &str = "WEIR_E2E_INSIDE";
-/// A test that takes longer hangs. The longest takes more than 600 s where 18 processes share 2 cores.
-const LIMIT: Duration = Duration::from_secs(1_800);
+/// A test that takes longer hangs, and is to say so before whoever waits for all of them gives up. The longest takes more
+/// than 600 s where 18 processes share 2 cores.
+const LIMIT: Duration = Duration::from_secs(1_200);
 /// Commands that tests use, with the Debian packages that hold them.
 const NEEDED: [(&str, &str); 5] = [
     ("unshare", "util-linux"),

@@ -216,15 +216,16 @@ impl Running {
         let status = wait_until("the end of the program", limit, || {
             self.child.try_wait().expect("a child to wait for")
         });
-        let text = |gathering: &mut Gathering| {
-            let thread = std::mem::replace(&mut gathering.thread, std::thread::spawn(|| {}));
-            thread.join().expect("a reading thread");
-            gathering.so_far()
+        // A program that it left behind may hold its output open.
+        let text = |gathering: &Gathering| {
+            wait_until("the end of its output", limit, || {
+                gathering.thread.is_finished().then(|| gathering.so_far())
+            })
         };
         Finished {
             status,
-            stdout: text(&mut self.stdout),
-            stderr: text(&mut self.stderr),
+            stdout: text(&self.stdout),
+            stderr: text(&self.stderr),
         }
     }
 }
