@@ -131,8 +131,9 @@ impl Connections {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Ends the threads: a sender's half of each connection is closed behind the last byte.
-    pub(crate) fn end(&mut self) {
+    /// Ends the threads; a sender's half of each connection is closed behind the last byte. What is left of a connection is
+    /// closed with this.
+    fn end(&mut self) {
         self.stop.set();
         for thread in self.threads.drain(..) {
             // A thread that broke off has left its count behind.
@@ -146,15 +147,6 @@ impl Connections {
         while !self.are_finished() && clock::monotonic_ns() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    /// Ends all connections and waits for their threads.
-    pub(crate) fn finish(mut self) {
-        for connection in &self.readers {
-            // Already closed by the other end is closed.
-            let _ = connection.shutdown(Shutdown::Both);
-        }
-        self.end();
     }
 }
 
@@ -276,7 +268,7 @@ pub fn run(
             other => take_message(session, &mut rows, sink, other)?,
         }
     }
-    connections.finish();
+    connections.end();
     rows.hand_on(sink, true);
     Ok(rows.summary(&request, passed >= request.max_bytes))
 }
@@ -429,8 +421,9 @@ impl AgentTcp {
                 .saturating_add(5 * SECOND_NS)
     }
 
-    pub(crate) fn finish(self) {
-        self.connections.finish();
+    /// Ends this end of the test. A sender that has not come to run yet sends something first.
+    pub(crate) fn finish(mut self) {
+        self.connections.end();
     }
 }
 

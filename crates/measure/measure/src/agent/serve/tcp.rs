@@ -146,6 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn a_test_that_ends_before_its_sender_has_come_to_run_carries_something() {
+        with_agent(request(Direction::Reverse), |session| {
+            let (_, mut stream) = session.data_connection().expect("a connection");
+            session.send(&ToAgent::Go).expect("the word");
+            session.send(&ToAgent::Stop(Stopped::default())).expect("the end");
+            let mut came = Vec::new();
+            stream
+                .read_to_end(&mut came)
+                .expect("what the agent sends, and its end");
+            assert_eq!(came.len(), 5_000);
+        });
+    }
+
+    #[test]
     fn what_came_before_the_agent_began_did_not_come_in_no_time() {
         with_agent(request(Direction::Forward), |session| {
             let (_, mut stream) = session.data_connection().expect("a connection");
