@@ -34,6 +34,9 @@ export function reportOf(name, document) {
   return pathToFileURL(path).href;
 }
 
+/** What does not happen within this many milliseconds does not happen, on a busy machine either. */
+export const LIMIT_MS = 120_000;
+
 /**
  * Opens an address; `page.outside` are requests to other hosts, `page.problems` what went wrong in the page. `prepare` gets
  * the page before it is opened.
@@ -50,6 +53,7 @@ export async function open(
     reducedMotion: "reduce",
   });
   const page = await context.newPage();
+  page.setDefaultTimeout(LIMIT_MS);
   page.outside = [];
   page.problems = [];
   const own = new URL(url);
@@ -197,7 +201,7 @@ export async function shot(page, name) {
 /** Clicks what saves something, and gives the name and the bytes of the file. */
 export async function download(page, selector) {
   // Longer than a click may take: where the click is what failed, it is what is named.
-  const saved = page.waitForEvent("download", { timeout: 60_000 });
+  const saved = page.waitForEvent("download", { timeout: 2 * LIMIT_MS });
   const [file] = await Promise.all([saved, page.click(selector)]);
   return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
 }

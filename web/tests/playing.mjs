@@ -1,11 +1,9 @@
 // A title on the page of `weir origin`: opened with one player, its menus, what was got, played to its end.
 import assert from "node:assert/strict";
-import { open } from "./browser.mjs";
+import { LIMIT_MS, open } from "./browser.mjs";
 
 /** How fast titles are played. */
 const RATE = 2;
-/** What does not happen within this many milliseconds does not happen. */
-const LIMIT = 60_000;
 
 /** Opens the page with that in its address; `page.got` are the answers to requests for parts of titles. */
 export function openPage(url, wish) {
@@ -21,7 +19,7 @@ export function openPage(url, wish) {
 }
 
 export const video = (page, script, argument) => page.$eval("video", script, argument);
-export const until = (page, script, argument) => page.waitForFunction(script, argument, { timeout: LIMIT });
+export const until = (page, script, argument) => page.waitForFunction(script, argument);
 export const figure = (page, name) => page.textContent(`[data-figure="${name}"]`);
 
 /** Waits for the end, and that nothing went wrong before it. dash.js may end by standing still there. */
@@ -54,7 +52,7 @@ export async function choose(page, menu, label) {
 export async function got(page, pattern, after = 0) {
   const began = Date.now();
   while (!page.got.slice(after).some(({ path }) => pattern.test(path))) {
-    assert.ok(Date.now() - began < LIMIT, `nothing was asked for at ${pattern}: ${JSON.stringify(page.got)}`);
+    assert.ok(Date.now() - began < LIMIT_MS, `nothing was asked for at ${pattern}: ${JSON.stringify(page.got)}`);
     await page.waitForTimeout(50);
   }
 }
