@@ -6,7 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 printed=$(mktemp -d)
 lanes=()
-trap '[ ${#lanes[@]} -eq 0 ] || kill "${lanes[@]}" 2>/dev/null; rm -rf "$printed"' EXIT
+building=
+trap '[ ${#lanes[@]} -eq 0 ] || kill "${lanes[@]}" 2>/dev/null; end_building; rm -rf "$printed"' EXIT
 # Whoever bounds the time of this script learns which test was still running.
 trap 'echo "error: terminated; the last lines of each lane" >&2; tail -n 12 "$printed"/* >&2; exit 143' TERM
 
@@ -16,6 +17,11 @@ step() {
     echo "==> $name"
     "$@" || echo "$name" >>"$printed/failed"
     echo "==> $name: $((SECONDS - begin)) s"
+}
+
+# With its compilers, which are in its session.
+end_building() {
+    [ -z "$building" ] || kill -- "-$building" 2>/dev/null
 }
 
 # Waiting takes no processor: run more tests at a time than there are processors. Those of meshes take turns, and would
@@ -42,9 +48,10 @@ all_else() {
 echo "==> cargo test --workspace --no-run"
 cargo test --workspace --lib --bins --test suite --test e2e --no-run || exit 1
 
-# The fuzz targets are built meanwhile, when nobody else has work; what goes wrong with that is said when they run.
-chrt --idle 0 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
-lanes+=($!)
+# The fuzz targets are built meanwhile, when nobody else has work; what goes wrong with that is said when they run. What is not
+# built when the lanes end is built then as well: beside somebody's busy loops nobody ever has no work.
+setsid chrt --idle 0 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
+building=$!
 echo "==> the tests, in four lanes; the output of three of them follows that of the first"
 for lane in end_to_end meshes page; do
     "$lane" >"$printed/$lane" 2>&1 &
@@ -53,7 +60,7 @@ done
 # Also in the background: a trap waits for what runs in the foreground.
 all_else 2>&1 &
 lanes+=($!)
-wait
+wait "${lanes[@]}"
 lanes=()
 cat "$printed/end_to_end" "$printed/meshes" "$printed/page"
 if [ -s "$printed/failed" ]; then
