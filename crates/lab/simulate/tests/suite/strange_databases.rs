@@ -3,7 +3,7 @@
 //! (these tests run with overflow checks), and never takes long.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,8 @@ static SOUND: LazyLock<Sound> = LazyLock::new(Sound::new);
 
 /// A survey after another of the same pair, with losses, bursts, an outage, silences and a changed RTT.
 struct Sound {
-    folder: tempfile::TempDir,
+    /// The file; a folder of a static would never be removed.
+    database: Vec<u8>,
     run: RunId,
     /// Columns of each table.
     columns: BTreeMap<String, Vec<String>>,
@@ -65,16 +66,22 @@ impl Sound {
         assert_eq!(mode, "delete");
         Sound {
             columns: columns(&connection),
-            folder,
+            database: std::fs::read(&database).unwrap(),
             run: observed.survey.run,
         }
     }
 
+    /// A copy in a folder of its own.
+    fn copy(&self) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("copy.db");
+        std::fs::write(&database, &self.database).unwrap();
+        (folder, database)
+    }
+
     /// Changes a copy and diagnoses it; gives what was said of it.
     fn changed(&self, what: &str, change: impl FnOnce(&Connection)) -> Result<(), DiagnoseError> {
-        let copy = tempfile::tempdir_in(self.folder.path()).unwrap();
-        let database = copy.path().join("strange.db");
-        std::fs::copy(self.folder.path().join("sound.db"), &database).unwrap();
+        let (_folder, database) = self.copy();
         let connection = Connection::open(&database).unwrap();
         connection
             .execute_batch(
@@ -297,7 +304,8 @@ fn numbers(value: &Value, place: &str, found: &mut Vec<String>) {
 #[test]
 fn any_number_of_a_plan_or_summary_may_be_anything() {
     let sound = &*SOUND;
-    let connection = Connection::open(sound.folder.path().join("sound.db")).unwrap();
+    let (_folder, database) = sound.copy();
+    let connection = Connection::open(&database).unwrap();
     let mut places: Vec<(i64, &str, String)> = Vec::new();
     for column in ["parameters", "summary", "local_host"] {
         let sql = format!("SELECT run_id, {column} FROM runs WHERE {column} IS NOT NULL");
