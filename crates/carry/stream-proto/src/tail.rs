@@ -3,6 +3,8 @@
 
 /// Part of the receiver's budget after which a pause counts as the end, and between two attempts.
 const PARTS: u64 = 4;
+/// From one attempt to the next at least, nanoseconds: a budget near zero must not make them a flood.
+const LEAST_INTERVAL_NS: u64 = 100_000;
 
 /// When to act for the last packets.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +17,7 @@ impl Tail {
     /// The state before the first packet.
     pub(crate) fn new(latency_ns: u64) -> Self {
         Tail {
-            interval_ns: (latency_ns / PARTS).max(1),
+            interval_ns: (latency_ns / PARTS).max(LEAST_INTERVAL_NS),
             due_ns: None,
         }
     }

@@ -135,6 +135,20 @@ fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
     );
 }
 
+/// The end is sent again until the receiver reports it or it expires, 9 ms later at most: every 100 us at most.
+#[test]
+fn without_a_budget_the_end_is_sent_again_without_a_flood() {
+    let world = run(Setup {
+        link: "rtt = \"4ms\"",
+        rtt_ns: 4 * MS,
+        latency_ns: 0,
+        for_ns: SECOND / 10,
+        ..Setup::default()
+    });
+    let again = world.stations[0].sender.counters().trials;
+    assert!((1..=90).contains(&again), "{again}");
+}
+
 /// After a pause some flows have been silent for longer than others with a first packet.
 #[test]
 fn a_pause_of_the_source_is_no_fault_of_any_flow() {
