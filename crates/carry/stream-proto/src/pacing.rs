@@ -21,10 +21,16 @@ pub enum Pace {
 /// Usual burst of a flow, bytes, and in packets at most.
 const BURST_BYTES: u32 = 33_000;
 const MOST_BURST: u32 = 32;
+/// Time that the bursts of all flows stand for at most, nanoseconds: shallow queues and the buckets of policers drop longer ones, and a
+/// receiver notices a loss when the flows go on.
+const BURST_NS: f64 = 2e6;
 
-/// Packets of this UDP payload that a flow sends back to back, unless the user says otherwise.
-pub fn usual_burst(length: u32) -> u32 {
-    (BURST_BYTES / length.max(1)).clamp(1, MOST_BURST)
+/// Packets of this UDP payload that each of so many flows sends back to back, unless the user says otherwise, at this rate of all
+/// of them, bits per second.
+pub fn usual_burst(length: u32, flows: u16, rate: f64) -> u32 {
+    let bytes_of_flow = rate / 8.0 * BURST_NS / 1e9 / f64::from(flows.max(1));
+    let bytes = bytes_of_flow.min(BURST_BYTES.into()) as u32;
+    (bytes / length.max(1)).clamp(1, MOST_BURST)
 }
 
 /// Reduction of the duration, in 1/64.
@@ -106,6 +112,18 @@ mod tests {
     use super::*;
 
     const FRAME_NS: u64 = 16_000_000;
+
+    #[test]
+    fn bursts_are_of_33_kilobytes_a_flow_and_of_2_milliseconds_of_all_flows() {
+        assert_eq!(usual_burst(1_400, 8, 2.5e9), 23);
+        assert_eq!(usual_burst(8_972, 8, 2.5e9), 3);
+        assert_eq!(usual_burst(200, 8, 2.5e9), MOST_BURST);
+        // 2 ms of 200 Mbit/s are 50,000 bytes.
+        assert_eq!(usual_burst(1_400, 1, 2e8), 23);
+        assert_eq!(usual_burst(1_400, 8, 2e8), 4);
+        assert_eq!(usual_burst(8_972, 8, 5e7), 1);
+        assert_eq!(usual_burst(0, 0, 0.0), 1);
+    }
 
     #[test]
     fn frames_of_a_camera_keep_its_time() {

@@ -119,13 +119,13 @@ pub struct SendArgs {
     /// Do not retransmit lost packets.
     #[arg(long, help_heading = "Transport")]
     pub no_arq: bool,
-    /// Use the flows, length, FEC and ARQ that 'weir diagnose' recommends for this run; explicit options override.
+    /// Use the flows, length, burst, FEC and ARQ that 'weir diagnose' recommends for this run; explicit options override.
     #[arg(long, value_name = "RUN", help_heading = "Transport")]
     pub from_run: Option<RunName>,
     /// Use a different source port for each flow as well.
     #[arg(long, help_heading = "Transport")]
     pub source_ports: bool,
-    /// Maximum number of packets of a flow sent back to back [default: as fit into 33 kB].
+    /// Maximum number of packets of a flow sent back to back [default: as fit into 33 kB, and all flows' into 2 ms].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=64), help_heading = "Transport")]
     pub burst: Option<u32>,
     /// Send packets one by one, without segmentation offload.

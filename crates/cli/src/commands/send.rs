@@ -72,6 +72,7 @@ fn target(args: &SendArgs) -> String {
 struct Advice {
     flows: Option<u16>,
     length: Option<u32>,
+    burst: Option<u32>,
     fec: Option<Choice>,
     arq: Option<bool>,
 }
@@ -103,6 +104,7 @@ impl Advice {
         Ok(Advice {
             flows: Some(advice.flows.clamp(1, MAX_FEEDBACK_FLOWS as u16)),
             length: Some(advice.payload),
+            burst: advice.burst,
             fec: fec.map(Choice::Packets),
             arq: Some(matches!(advice.recovery, Recovery::Arq { .. })),
         })
@@ -136,7 +138,7 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
         flows: args.flows.or(advice.flows).unwrap_or(8),
         threads: args.threads,
         length: args.length.or(advice.length),
-        segments: args.burst,
+        segments: args.burst.or(advice.burst),
         segmentation: !args.no_gso,
         fec,
         arq: !args.no_arq && advice.arq.unwrap_or(true),

@@ -18,6 +18,8 @@ use crate::wire::round_trip_ns;
 
 /// Bytes of a payload as the state machines see it: with its framing, two vectors of the code's arithmetic.
 const PAYLOAD: u32 = 8;
+/// Maximum packets a second, 28 Gbit/s of the shortest payloads that media has: a trial is to end.
+const MOST_PACKETS_PER_S: u64 = 2_500_000;
 /// Maximum packets of a frame here.
 const MOST_PACKETS: u64 = 1 << 16;
 /// IPv4 and UDP headers, bytes.
@@ -63,6 +65,10 @@ impl Transport for VirtualTransport {
             sent_packets: packets + sent.repairs + sent.retransmitted,
         })
     }
+
+    fn usual_burst(&self, stream: &Stream) -> u32 {
+        usual_burst(stream.payload, stream.flows, stream.format.rate().0 as f64)
+    }
 }
 
 /// The stream in packets.
@@ -88,6 +94,7 @@ impl Shape {
         let packets = u64::from(stream.format.bytes_per_frame)
             .div_ceil(u64::from(payload))
             .clamp(1, MOST_PACKETS);
+        (packets.saturating_mul(SECOND_NS) / frame_ns <= MOST_PACKETS_PER_S).then_some(())?;
         let frames = stream.packets.div_ceil(packets);
         Some(Shape {
             frames: frames.clamp(1, LONGEST_STREAM_NS / frame_ns).min(u32::MAX.into()) as u32,
@@ -166,7 +173,9 @@ impl Near {
             secrets: secrets(),
             flows: stream.flows,
             payload: PAYLOAD,
-            segments: usual_burst(stream.payload),
+            segments: stream
+                .burst
+                .unwrap_or_else(|| VirtualTransport.usual_burst(stream)),
             pace: Pace::Rate {
                 frame_ns: shape.frame_ns,
             },

@@ -18,13 +18,19 @@ pub const SETTINGS_TARGET: f64 = 1e-4;
 /// Packets of a trial of the recommendation, and of each of the others.
 const PACKETS: u64 = 200_000;
 const OTHER_PACKETS: u64 = 60_000;
+/// Shortest trial of the recommendation, and of the cheapest of the others, seconds: for less a path may carry more than it does.
+const LEAST_S: f64 = 2.0;
 /// Packets of a first trial of each, and how many of them may be missing: at the target there is less than one, and strong codes
 /// against heavy loss compute for minutes.
 const FIRST_PACKETS: u64 = 6_000;
 const FIRST_MISSING: u64 = 20;
 const SEED: u64 = 0x5eed;
-/// Latency that all of them have, nanoseconds.
+/// Flows of the others, and packets of a flow back to back.
+const FLOWS: [u16; 4] = [1, 4, 16, 64];
+const BURSTS: [Option<u32>; 2] = [None, Some(1)];
+/// Latency that all of them may have, nanoseconds; that of a code beyond four of its spans: what more there is only costs time.
 const LATENCY_NS: u64 = 100_000_000;
+const BEYOND_SPANS_NS: f64 = 3e7;
 /// IP and UDP headers, bytes.
 const HEADERS: f64 = 28.0;
 
@@ -58,6 +64,7 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
         format: VideoFormat::of_rate(Rate(measured.media_rate?), plan.format.frame_rate),
         flows: found.flows.min(64),
         payload: found.payload,
+        burst: found.burst,
         recovery: found.recovery,
         latency_ns: found.latency_ns,
         dark: None,
@@ -77,7 +84,7 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
             })
         }
         Verdict::Carries | Verdict::CarriesWithRepair => {
-            let carried = VirtualTransport.carry(link, &stream)?;
+            let carried = VirtualTransport.carry(link, &lasting(stream.clone()))?;
             let cost = cost(&carried, &stream);
             let is_right = residual(&carried) <= SETTINGS_TARGET;
             let cheaper =
@@ -88,6 +95,15 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
                 cheapest: is_right.then(cheaper),
             })
         }
+    }
+}
+
+/// For long enough.
+fn lasting(stream: Stream) -> Stream {
+    let packets = LEAST_S * stream.format.rate().0 as f64 / 8.0 / f64::from(stream.payload);
+    Stream {
+        packets: stream.packets.max(packets as u64),
+        ..stream
     }
 }
 
@@ -116,13 +132,17 @@ fn least(stream: &Stream) -> f64 {
 fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>, most: f64) -> Option<f64> {
     let mut all = Vec::new();
     for payload in payloads {
-        for flows in [1, 4, 16, 64] {
+        for (flows, burst) in FLOWS
+            .into_iter()
+            .flat_map(|flows| BURSTS.map(|burst| (flows, burst)))
+        {
             for recovery in repairs() {
                 all.push(Stream {
                     flows,
                     payload: *payload,
+                    burst,
                     recovery,
-                    latency_ns: LATENCY_NS,
+                    latency_ns: latency_ns(&recovery, stream.format.rate(), *payload),
                     packets: FIRST_PACKETS,
                     ..stream.clone()
                 });
@@ -131,15 +151,63 @@ fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>, most: f6
     }
     all.retain(|other| least(other) < most);
     all.sort_by(|a, b| least(a).total_cmp(&least(b)));
+    let mut overloading: Vec<(u32, Recovery)> = Vec::new();
+    let mut unrepaired: Vec<(Stream, f64)> = Vec::new();
     all.into_iter().find_map(|first| {
-        let promising = VirtualTransport.carry(link, &first)?.unrepaired <= FIRST_MISSING;
-        let stream = Stream {
+        if overloading.contains(&(first.payload, first.recovery)) {
+            return None;
+        }
+        let plain = Stream {
+            recovery: Recovery::None,
+            latency_ns: LATENCY_NS,
+            ..first.clone()
+        };
+        // No code repairs more than it has repairs.
+        let lost = unrepaired.iter().find(|(stream, _)| *stream == plain);
+        if lost.is_some_and(|(_, lost)| *lost > strength(&first.recovery)) {
+            return None;
+        }
+        let carried = VirtualTransport.carry(link, &first)?;
+        if first == plain {
+            unrepaired.push((plain, residual(&carried)));
+        }
+        let is_promising = carried.unrepaired <= FIRST_MISSING;
+        let longer = Stream {
             packets: OTHER_PACKETS,
             ..first
         };
-        let carried = promising.then(|| VirtualTransport.carry(link, &stream))??;
-        (residual(&carried) <= SETTINGS_TARGET).then(|| cost(&carried, &stream))
+        let meets = |stream: &Stream| {
+            let carried = VirtualTransport.carry(link, stream)?;
+            (residual(&carried) <= SETTINGS_TARGET).then_some(carried)
+        };
+        let carried = is_promising.then(|| meets(&longer))??;
+        let longest = lasting(longer.clone());
+        if longest == longer {
+            return Some(cost(&carried, &longest));
+        }
+        // What passes for a while alone is too much, over however many flows.
+        let carried = meets(&longest);
+        if carried.is_none() {
+            overloading.push((longest.payload, longest.recovery));
+        }
+        Some(cost(&carried?, &longest))
     })
+}
+
+fn latency_ns(recovery: &Recovery, rate: Rate, payload: u32) -> u64 {
+    let Recovery::Fec { span_packets, .. } = recovery else {
+        return LATENCY_NS;
+    };
+    let span_s = f64::from(*span_packets) * f64::from(payload) * 8.0 / rate.0 as f64;
+    LATENCY_NS.min((4e9 * span_s + BEYOND_SPANS_NS) as u64)
+}
+
+/// Share of all packets that a code can repair; all for a retransmission.
+fn strength(recovery: &Recovery) -> f64 {
+    match recovery {
+        Recovery::Fec { overhead, .. } => overhead / (1.0 + overhead),
+        _ => 1.0,
+    }
 }
 
 fn repairs() -> Vec<Recovery> {

@@ -73,6 +73,8 @@ pub struct AnswerSettings {
     pub flows: u16,
     /// UDP payload, bytes.
     pub payload: u32,
+    /// Packets that a flow sends back to back at most; none: as usual.
+    pub burst: Option<u32>,
     /// These flows and this payload were tested together.
     pub measured_together: bool,
     /// How lost packets are repaired.
@@ -196,6 +198,7 @@ pub(crate) fn answer(media: Media, findings: &[Finding], recommended: Option<&Re
         .map(|found| AnswerSettings {
             flows: found.recommendation.flows,
             payload: found.recommendation.payload,
+            burst: found.recommendation.burst,
             measured_together: found.recommendation.measured_together,
             recovery: found.recommendation.recovery,
         });

@@ -307,6 +307,8 @@ pub struct Recommendation {
     pub flows: u16,
     /// UDP payload bytes.
     pub payload: u32,
+    /// Packets that a flow sends back to back at most, `weir send --burst`; none: as usual.
+    pub burst: Option<u32>,
     /// These flows and this payload were measured together.
     pub measured_together: bool,
     /// How lost packets are repaired.

@@ -12,6 +12,9 @@ use crate::finding::Recovery;
 pub trait Transport: Debug + Sync {
     /// What comes of this stream over this link; none where the transport takes no such stream.
     fn carry(&self, link: &LinkSpec, stream: &Stream) -> Option<Carried>;
+
+    /// Packets of this stream that a flow sends back to back unless it is set otherwise.
+    fn usual_burst(&self, stream: &Stream) -> u32;
 }
 
 /// A stream to try.
@@ -23,6 +26,8 @@ pub struct Stream {
     pub flows: u16,
     /// UDP payload, bytes.
     pub payload: u32,
+    /// Packets that a flow sends back to back; none: as usual.
+    pub burst: Option<u32>,
     /// How lost packets are repaired.
     pub recovery: Recovery,
     /// How long the receiver waits for missing packets, nanoseconds.

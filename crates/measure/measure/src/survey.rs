@@ -372,7 +372,12 @@ impl Survey {
             if let Step::Flows(plan) = step
                 && (plan.flows != usual || plan.varied == VariedPort::Source)
             {
-                plan.length = length;
+                let next = FlowsPlan {
+                    length,
+                    burst: None,
+                    ..plan.clone()
+                };
+                *plan = next.with_bursts_of_media();
             }
         }
     }
@@ -386,10 +391,14 @@ impl Survey {
         if self.cliff_steps == MOST_FURTHER_STEPS || self.steps.iter().any(of_sweep) {
             return;
         }
-        let between = cliff::next_length(&self.found.by_length).map(|length| FlowsPlan {
-            length,
-            format: self.plan.format,
-            ..plan.clone()
+        let between = cliff::next_length(&self.found.by_length).map(|length| {
+            let plan = FlowsPlan {
+                length,
+                format: self.plan.format,
+                burst: None,
+                ..plan.clone()
+            };
+            plan.with_bursts_of_media()
         });
         if let Some(between) = between.filter(|between| self.has_volume_for(between)) {
             self.cliff_steps += 1;
@@ -511,14 +520,15 @@ impl Survey {
             return steps;
         }
         let flows = |flows, length, ways| {
-            Step::Flows(FlowsPlan {
+            let plan = FlowsPlan {
                 format: self.plan.format,
                 length,
                 flows,
                 ways,
                 duration_ns: self.plan.step_ns,
                 ..FlowsPlan::default()
-            })
+            };
+            Step::Flows(plan.with_bursts_of_media())
         };
         let most = self.plan.max_flows.min(self.limits.max_flows);
         let usual = self.usual_flows();

@@ -98,12 +98,14 @@ impl Agreed {
         let frames = (latency_ns + 50_000_000) / frame_ns.max(1) + 5;
         let largest = terms.frame_bytes.saturating_mul(frames).saturating_mul(2);
         let largest = largest.clamp(64 << 20, MOST_BYTES) / u64::from(shares.count());
+        let rate = terms.frame_bytes as f64 * 8e9 / frame_ns.max(1) as f64;
+        let usual = || usual_burst(terms.length, terms.flows, rate);
         SenderConfig {
             session,
             secrets: shares.secrets(share, keys.stream(Role::Agent)),
             flows: shares.flows(share, terms.flows).len() as u16,
             payload: terms.payload(),
-            segments: config.segments.unwrap_or_else(|| usual_burst(terms.length)),
+            segments: config.segments.unwrap_or_else(usual),
             pace: match config.pacing {
                 Pacing::FrameRate => Pace::Rate { frame_ns },
                 Pacing::Input => Pace::AsGiven { frame_ns },

@@ -58,7 +58,7 @@ fn what_the_sending_host_drops_never_met_a_cap() {
 #[test]
 fn nobody_knows_in_which_seconds_a_stalled_receiver_dropped_what_a_cap_let_through() {
     let link = capped(18_000, 2_000);
-    let diagnosis = diagnosed(&HostModel::default(), &stalls(4.0), &link);
+    let diagnosis = diagnosed(&HostModel::default(), &stalls(1.0), &link);
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
     assert!((held / 18_000.0 - 1.0).abs() < 0.06, "{cap:#?}");

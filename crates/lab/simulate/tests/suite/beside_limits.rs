@@ -100,17 +100,17 @@ fn short_bursts_of_two_lengths_tell_a_cap_on_packets_from_one_on_bits() {
     let mut link = link(vec![route()]);
     link.forward.mtu.bytes = 1500;
     link.forward.packet_rate = Some(PacketRateCap {
-        rate: 10_000,
+        rate: 50_000,
         burst: 30,
     });
-    let (summary, diagnosis) = surveyed(&link, 200_000_000);
+    let (summary, diagnosis) = surveyed(&link, 1_000_000_000);
     assert!(summary.by_rate.iter().any(|row| row.length == 1200));
     let cap = the(&diagnosis, FindingName::PacketRateCap);
     let held = cap.evidence[0].value.as_f64().expect("packets per second");
-    assert!((held / 10_000.0 - 1.0).abs() < 0.05, "{cap:#?}");
+    assert!((held / 50_000.0 - 1.0).abs() < 0.05, "{cap:#?}");
     // Of the long bursts of the sweeps half as much came through.
     let advice = diagnosis.recommendation.as_ref().expect("advice");
-    let carried = 0.95 * 10_000.0 * 8.0 * f64::from(advice.payload);
+    let carried = 0.95 * 50_000.0 * 8.0 * f64::from(advice.payload);
     let next = diagnosis.answer.next.as_deref().expect("a next step");
     for said in [next, &advice.sentence] {
         let rate = said.split("lower the rate to less than ").nth(1);
@@ -192,13 +192,13 @@ fn slow_tests_show_that_long_packets_lose_singly_where_all_others_fill_the_path(
         ..route()
     };
     let mut link = link(vec![full]);
-    long_packets_lose(&mut link, 2304, 0.008);
+    long_packets_lose(&mut link, 2304, 0.02);
     let (_, diagnosis) = surveyed(&link, 500_000_000);
     the(&diagnosis, FindingName::Congestion);
     let cliff = the(&diagnosis, FindingName::PayloadCliff);
     let longest = number(cliff, "longest payload without that loss");
     let shortest = number(cliff, "shortest payload with it");
-    assert!(longest < 2_304.0 && shortest > 2_304.0, "{cliff:#?}");
+    assert!(longest <= 2_276.0 && shortest > 2_276.0, "{cliff:#?}");
 }
 
 #[test]

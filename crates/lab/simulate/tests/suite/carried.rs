@@ -17,7 +17,7 @@ use weir_units::{FrameRate, Rate};
 
 const MS: u64 = 1_000_000;
 
-fn link(toml: &str) -> LinkSpec {
+pub(crate) fn link(toml: &str) -> LinkSpec {
     parse(toml, "test", FilePath::new(".")).expect("a link")
 }
 
@@ -27,6 +27,7 @@ fn stream(recovery: Recovery, latency_ns: u64) -> Stream {
         format: VideoFormat::of_rate(Rate(200_000_000), "25".parse::<FrameRate>().expect("a rate")),
         flows: 8,
         payload: 1_400,
+        burst: None,
         recovery,
         latency_ns,
         dark: None,
@@ -139,16 +140,17 @@ fn streams_that_the_transport_does_not_take_are_refused() {
 
 /// What is recommended after a survey in virtual time, and what it leaves on the network itself.
 fn recommended(toml: &str, options: &Options) -> (Diagnosis, Carried) {
-    after_survey(&link(toml), options)
+    after_survey(&link(toml), Rate(200_000_000), options)
 }
 
-fn after_survey(link: &LinkSpec, options: &Options) -> (Diagnosis, Carried) {
+/// The same for media of this rate.
+pub(crate) fn after_survey(link: &LinkSpec, rate: Rate, options: &Options) -> (Diagnosis, Carried) {
     let folder = TempDir::new().expect("a folder");
     let mut store = Store::open(folder.path().join("weir.db")).expect("a store");
     let host = HostModel::default();
     let mut path = Path::new(link, &host, &host, "far", 5).expect("a path");
     let plan = SurveyPlan {
-        format: VideoFormat::of_rate(Rate(200_000_000), "25".parse().expect("a rate")),
+        format: VideoFormat::of_rate(rate, "25".parse().expect("a rate")),
         step_ns: 3_000 * MS,
         max_flows: 16,
         max_bytes: u64::MAX,
@@ -160,10 +162,11 @@ fn after_survey(link: &LinkSpec, options: &Options) -> (Diagnosis, Carried) {
         format: plan.format,
         flows: found.flows,
         payload: found.payload,
+        burst: found.burst,
         recovery: found.recovery,
         latency_ns: found.latency_ns,
         dark: None,
-        packets: 200_000,
+        packets: 1_000_000,
         seed: 99,
     };
     let carried = VirtualTransport.carry(link, &stream).expect("a stream");
@@ -197,7 +200,7 @@ fn the_cheapest_settings_that_meet_the_target_do_so_on_the_network_itself() {
     assert!(matches!(found.recovery, Recovery::Fec { .. }), "{found:#?}");
     assert!(
         carried.unrepaired as f64 <= 1e-4 * carried.packets as f64,
-        "{carried:?}"
+        "{carried:?} {found:#?}"
     );
     assert_eq!(diagnosis.answer.verdict, Verdict::CarriesWithRepair);
 }
@@ -241,7 +244,7 @@ fn an_outage_that_was_seen_is_survived_by_what_is_recommended() {
         from_ns,
         to_ns: from_ns + 500 * MS,
     }];
-    let (diagnosis, _) = after_survey(&link, &Options::default());
+    let (diagnosis, _) = after_survey(&link, Rate(200_000_000), &Options::default());
     let outage = |finding: &Finding| finding.name == FindingName::Outage;
     assert!(diagnosis.findings.iter().any(outage), "{diagnosis:#?}");
     let found = diagnosis.recommendation.expect("a recommendation");
@@ -260,14 +263,14 @@ fn an_outage_that_was_seen_is_survived_by_what_is_recommended() {
 }
 
 /// Options for a target that a trial can show.
-fn one_in_ten_thousand() -> Options<'static> {
+pub(crate) fn one_in_ten_thousand() -> Options<'static> {
     Options {
         target_loss: Some(1e-4),
         ..Options::default()
     }
 }
 
-fn keeps_target(carried: &Carried) -> bool {
+pub(crate) fn keeps_target(carried: &Carried) -> bool {
     carried.unrepaired as f64 <= 1e-4 * carried.packets as f64
 }
 

@@ -5,6 +5,7 @@
 mod apart;
 mod beside_hosts;
 mod beside_limits;
+mod bursts;
 mod carried;
 mod diagnosis;
 mod middleboxes;

@@ -87,17 +87,17 @@ fn the_rate_of_a_policer_for_each_flow_is_found_with_one_flow() {
 
 #[test]
 fn a_policer_whose_bucket_is_smaller_than_a_burst_is_known_by_its_rate_for_shorter_ones() {
-    let mut link = policed(120_000_000);
+    let mut link = policed(300_000_000);
     link.forward.mtu.bytes = 1500;
     link.forward.flow_rate = Some(FlowRateCap {
-        rate: 120_000_000,
-        burst: 40_000,
+        rate: 300_000_000,
+        burst: 36_000,
     });
-    let (summary, diagnosis) = surveyed(&link, 400_000_000);
-    check_onset(&summary, 1, 120e6);
+    let (summary, diagnosis) = surveyed(&link, 1_000_000_000);
+    check_onset(&summary, 1, 300e6);
     let cap = the(&diagnosis, FindingName::FlowRateCap);
     let held = cap.evidence[0].value.as_f64().expect("a rate");
-    assert!((held / 120e6 - 1.0).abs() < 0.05, "{cap:#?}");
+    assert!((held / 300e6 - 1.0).abs() < 0.05, "{cap:#?}");
     assert!(cap.sentence.contains("overflow its bucket"), "{}", cap.sentence);
 }
 

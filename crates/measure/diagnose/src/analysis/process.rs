@@ -16,6 +16,8 @@ pub(crate) const CHANCE: f64 = 0.01;
 const TELLING: u64 = 20;
 /// Within a burst this multiple of the mean is lost at least: less is unevenness, which a long test shows of any path.
 const DENSER: f64 = 1.5;
+/// The level of all packets.
+const STREAM: &str = "stream";
 /// Losses within so many rounds over all flows are close.
 const CLOSE_ROUNDS: u64 = 2;
 /// Lost packets that an independent loss stands for, counted within a reach in which one in ten has another: 1.2 if all are
@@ -73,6 +75,8 @@ pub(crate) struct LossProcess<'s, 'a> {
     pub sequence_packets: f64,
     /// The whole stream as parts with a process each.
     pub model: Vec<Share>,
+    /// Where it is bursty: what the network took of the stream, in the order in which packets left, one test after the other.
+    pub recorded: Option<LossSequence>,
 }
 
 /// The process of these tests; none without a packet.
@@ -104,18 +108,34 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
         _ => Kind::Independent,
     };
     let packets_per_event = showing.map_or(1.0, |(_, level)| level.design_effect());
+    let of_stream = levels.iter().find(|level| level.name == STREAM);
+    let recorded = of_stream.filter(|_| kind == Kind::Bursty);
     Some(LossProcess {
         steps: steps.to_vec(),
         loss,
         interval: interval(loss, packets_per_event),
         kind,
         p_value,
-        level: clearest.map_or("stream", |(_, level)| level.name),
+        level: clearest.map_or(STREAM, |(_, level)| level.name),
         packets_per_event,
         fit,
         sequence_packets: clearest.map_or(0.0, |(_, level)| level.mean_length()),
         model: model(&routes, loss, kind, fit.as_ref()),
+        recorded: recorded.map(|level| in_turn(&level.as_sent)),
     })
+}
+
+fn in_turn(sequences: &[LossSequence]) -> LossSequence {
+    let mut all = LossSequence {
+        lost: Vec::new(),
+        length: 0,
+    };
+    for sequence in sequences {
+        all.lost
+            .extend(sequence.lost.iter().map(|place| all.length + place));
+        all.length += sequence.length;
+    }
+    all
 }
 
 /// The first level that shows bursts: routes before the stream before flows, since a level above scatters what happens
@@ -182,7 +202,7 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     }
     let everything = |step: &&Step| of_flows(step, &(0..step.flow_count() as u16).collect());
     let sequences = steps.iter().filter_map(everything);
-    add("stream", CLOSE_ROUNDS * flows, sequences.collect());
+    add(STREAM, CLOSE_ROUNDS * flows, sequences.collect());
     let by_flow = |step: &&Step| in_network(step, usual, sequences::by_flow(step));
     let by_flow: Vec<LossSequence> = steps.iter().flat_map(by_flow).collect();
     levels.push(Level {

@@ -19,6 +19,7 @@ fn good() -> Recommended {
         recommendation: Recommendation {
             flows: 8,
             payload: 8952,
+            burst: None,
             measured_together: true,
             recovery: Recovery::Fec {
                 overhead: 3.0 / 640.0,

@@ -69,9 +69,12 @@ fn with(settings: &AnswerSettings) -> String {
         (_, None) => String::new(),
     };
     format!(
-        "{}, payload {} bytes, {recovery}{cost}",
+        "{}, payload {} bytes, {}{recovery}{cost}",
         count_of(settings.flows.into(), "flow"),
-        settings.payload
+        settings.payload,
+        settings
+            .burst
+            .map_or(String::new(), |burst| format!("bursts of {burst}, "))
     )
 }
 

@@ -9,8 +9,10 @@ use crate::measured::Measured;
 
 /// Maximum number of rounds to plan for.
 const MOST_ROUNDS: u32 = 16;
-/// Time in which a receiver notices a gap and asks, beside the RTT, nanoseconds.
+/// Time in which a receiver notices a gap and asks, beside the RTT, nanoseconds, where bursts are close to each other.
 const NOTICE_NS: u64 = 1_000_000;
+/// Maximum number of bursts after which a loss is noticed.
+const MOST_BURSTS: i32 = 16;
 /// Packets between a packet and its retransmission: no burst reaches so far, and simulations have to.
 const MOST_DISTANCE: u64 = 200_000;
 
@@ -20,18 +22,45 @@ pub(super) fn rounds(loss: &Loss, target: f64, distance: u64) -> u32 {
     (1..MOST_ROUNDS).find(enough).unwrap_or(MOST_ROUNDS)
 }
 
-/// Retransmission of so many rounds.
-pub(super) fn recovery(rounds: u32, round_ns: Option<u64>) -> Recovery {
-    Recovery::Arq {
-        latency_ns: round_ns.map(|round| round * u64::from(rounds)),
-        rounds,
+/// How long retransmissions take, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    /// Until a gap is noticed for the first time, beyond what each round has for it.
+    notice_ns: u64,
+    /// One round: an RTT that 99 of 100 packets keep, on the longest route, and noticing.
+    round_ns: u64,
+}
+
+impl Timing {
+    /// Of a stream that is noticed to lack a packet after that time. None where the RTT was not measured.
+    pub fn of(measured: &Measured, steps: &Steps, notice_ns: u64) -> Option<Self> {
+        let rtt = measured.rtt.as_ref()?.rtt?;
+        Some(Timing {
+            notice_ns: notice_ns.saturating_sub(NOTICE_NS),
+            round_ns: rtt.p99.unsigned_abs() + beyond_ns(steps) + NOTICE_NS,
+        })
+    }
+
+    /// Rounds within that time.
+    pub fn rounds_in(self, ns: u64) -> u32 {
+        u32::try_from(ns.saturating_sub(self.notice_ns) / self.round_ns.max(1)).unwrap_or(u32::MAX)
     }
 }
 
-/// Time of one round: an RTT that 99 of 100 packets keep, on the longest route, and noticing.
-pub(super) fn round_ns(measured: &Measured, steps: &Steps) -> Option<u64> {
-    let rtt = measured.rtt.as_ref()?.rtt?;
-    Some(rtt.p99.unsigned_abs() + beyond_ns(steps) + NOTICE_NS)
+/// Bursts of all flows after which a receiver has noticed a loss, but for as many as the target allows: it knows that a packet is
+/// missing when every flow has gone on, and each may lose what it sends next, too.
+pub(super) fn bursts_to_notice(loss: &Loss, flows: u16, target: f64) -> u32 {
+    let lost = mean_loss(&loss.worst);
+    let is_unnoticed = |bursts: &i32| lost * f64::from(flows) * lost.powi(*bursts) > target;
+    (1..MOST_BURSTS).take_while(is_unnoticed).count() as u32 + 1
+}
+
+/// Retransmission of so many rounds.
+pub(super) fn recovery(rounds: u32, timing: Option<Timing>) -> Recovery {
+    Recovery::Arq {
+        latency_ns: timing.map(|timing| timing.notice_ns + timing.round_ns * u64::from(rounds)),
+        rounds,
+    }
 }
 
 /// How much longer the longest route takes than the one that the RTT was measured on, at most: which one that was is not known.

@@ -20,8 +20,8 @@ const MOST_ROUNDS: u32 = 200;
 pub(super) struct Forecast {
     /// Packets from one to its retransmission.
     pub distance: u64,
-    /// Time of one round of retransmission, nanoseconds; none where the RTT is not known.
-    pub round_ns: Option<u64>,
+    /// How long retransmissions take; none where the RTT is not known.
+    pub timing: Option<arq::Timing>,
 }
 
 impl Forecast {
@@ -57,11 +57,9 @@ pub(super) fn candidates(
     budget: Budget,
     forecast: &Forecast,
 ) -> Vec<Recovery> {
-    let round_ns = forecast.round_ns;
+    let timing = forecast.timing;
     let needed = arq::rounds(loss, target, forecast.distance);
-    let within = round_ns.map_or(0, |round| {
-        u32::try_from(budget.ns / round.max(1)).unwrap_or(u32::MAX)
-    });
+    let within = timing.map_or(0, |timing| timing.rounds_in(budget.ns));
     let mut all = Vec::new();
     if loss.dark_share == 0.0 {
         all.push(Recovery::None);
@@ -74,15 +72,15 @@ pub(super) fn candidates(
     };
     let rounds = std::iter::successors(Some(1_u32), |rounds| Some((rounds + 1).max(rounds * 3 / 2)));
     let rounds = rounds.take_while(|rounds| *rounds <= most.min(MOST_ROUNDS));
-    all.extend(rounds.map(|rounds| arq::recovery(rounds, round_ns)));
+    all.extend(rounds.map(|rounds| arq::recovery(rounds, timing)));
     if !seen {
         return all;
     }
     let codes = codes(loss, target, packet_ns, budget.ns);
     let (cheap, dear): (Vec<fec::Code>, Vec<fec::Code>) =
         codes.iter().partition(|code| code.overhead() <= CHEAP_CODE);
-    let longer = (within < needed).then(|| arq::recovery(needed, round_ns));
-    let is_last = budget.is_firm || round_ns.is_none();
+    let longer = (within < needed).then(|| arq::recovery(needed, timing));
+    let is_last = budget.is_firm || timing.is_none();
     all.extend(cheap.iter().map(|code| code.recovery(packet_ns)));
     all.extend(longer.filter(|_| !is_last));
     all.extend(dear.iter().map(|code| code.recovery(packet_ns)));

@@ -2,7 +2,7 @@
 //! made, nor put anything into words but by [`sentence`](super::sentence).
 
 use super::candidates::{Budget, Forecast, candidates, overhead};
-use super::trial::{LONGER, Trials, Tried, wait_ns};
+use super::trial::{LONGER, Losses, Trials, Tried, wait_ns};
 use super::{Loss, mean, sentence};
 use crate::analysis::{Step, Steps};
 use crate::finding::{Compared, ForecastCheck, Recovery, Survival, Survive};
@@ -151,7 +151,9 @@ impl Attempt<'_, '_, '_> {
         let worst = mean(&loss.worst) / mean(&loss.fitted).max(f64::MIN_POSITIVE);
         // No trial shows a residual loss that no trial is long enough for: then the forecast may not miss the target.
         let trials = trials.filter(|trials| expected <= self.target || trials.can_show(self.target));
-        let by = |times| trials.and_then(|trials| trials.residual(self.flows, recovery, worst, times));
+        let by = |times| {
+            trials.and_then(|trials| trials.residual(self.flows, recovery, Losses::Twin(worst), times))
+        };
         let mut tried = by(1);
         let can_settle = trials.is_some_and(|trials| trials.can_show(self.target));
         if can_settle && tried.is_some_and(|tried| self.is_in_doubt(&tried)) {
@@ -167,6 +169,11 @@ impl Attempt<'_, '_, '_> {
             Some((_, low, _)) if low > expected => (false, None),
             Some(_) => self.by_check(recovery, expected),
         };
+        let recorded = || trials?.residual(self.flows, recovery, Losses::Recorded, LONGER);
+        let recorded = meets_target.then(recorded).flatten();
+        let repairs = |tried: &Tried| tried.residual.0 <= self.target;
+        let meets_target = meets_target && recorded.as_ref().is_none_or(repairs);
+        let tried = recorded.filter(|tried| !repairs(tried)).or(tried);
         let compared = Compared {
             recovery: *recovery,
             overhead: tried.map_or_else(

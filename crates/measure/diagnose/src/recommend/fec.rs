@@ -35,8 +35,8 @@ impl Code {
         if !(1..=self.span).contains(&repairs) {
             return None;
         }
-        // The transport sends one repair packet after a whole number of source packets.
-        let repairs = self.span.div_ceil(self.span / repairs);
+        // The transport sends one repair packet after a whole number of source packets, the same of this as of what was asked for.
+        let repairs = self.span / (self.span / repairs);
         Some(Code { repairs, ..self })
     }
 

@@ -9,7 +9,7 @@ mod sentence;
 mod settings;
 mod trial;
 
-use weir_stats::Gilbert;
+use weir_stats::{Gilbert, LossSequence};
 use weir_units::{format_percent, format_rate};
 
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
@@ -51,6 +51,8 @@ pub(crate) struct Loss {
     pub best: Vec<Share>,
     /// Share of the packets that were lost while a route was dark, at worst; none of it counts in the above.
     pub dark_share: f64,
+    /// Where it comes in bursts: the tests' losses in the order in which packets left.
+    pub recorded: Option<LossSequence>,
 }
 
 impl Loss {
@@ -120,6 +122,13 @@ fn advised(
         .target_loss
         .unwrap_or_else(|| 1.0 / (3_600.0 * packets_per_second).max(1.0));
     let seen = process.kind != Kind::NoneSeen || loss.dark_share > 0.0;
+    let trials = Trials::of(measured, steps, settings, &loss, loss.unseen(seen), options);
+    let burst = trials.as_ref().and_then(Trials::burst);
+    let burst_packets = trials
+        .as_ref()
+        .map_or(0, |trials| trials.burst_packets(settings.flows));
+    let bursts = arq::bursts_to_notice(&loss, settings.flows, target);
+    let notice_ns = f64::from(bursts * burst_packets) * packet_ns;
     let question = Question {
         measured,
         steps,
@@ -134,9 +143,9 @@ fn advised(
         },
         forecast: Forecast {
             distance: arq::distance(measured, packet_ns),
-            round_ns: arq::round_ns(measured, steps),
+            timing: arq::Timing::of(measured, steps, notice_ns as u64),
         },
-        trials: Trials::of(measured, steps, settings, &loss, loss.unseen(seen), options),
+        trials,
     };
     let survive = options.survive.or(question.outage_seen());
     let (choice, survives) = question.answer(survive);
@@ -147,6 +156,7 @@ fn advised(
     let mut recommendation = Recommendation {
         flows: choice.flows,
         payload: settings.payload,
+        burst,
         measured_together: measured_together(steps, choice.flows, settings.payload),
         recovery,
         target_loss: target,
@@ -248,6 +258,7 @@ fn overloaded(steps: &Steps, settings: &Settings) -> (Recommendation, u64) {
     let recommendation = Recommendation {
         flows: settings.flows,
         payload: settings.payload,
+        burst: None,
         measured_together: true,
         recovery: Recovery::None,
         target_loss: 0.0,
@@ -303,6 +314,7 @@ fn loss_of<'s, 'a>(near: &[&'s Step<'a>]) -> Option<(LossProcess<'s, 'a>, Loss)>
         best: scaled(&fitted, lower / rate),
         worst: scaled(&fitted, upper / rate),
         dark_share: dark_share(near),
+        recorded: process.recorded.clone(),
         fitted,
     };
     Some((process, loss))

@@ -9,8 +9,14 @@ use crate::words::share;
 
 /// The settings, how losses are repaired, and what a longer test would tell.
 pub(super) fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {
+    let bursts = found.burst.map_or(String::new(), |burst| {
+        format!(
+            ", at most {} of a flow back to back,",
+            count_of(burst.into(), "packet")
+        )
+    });
     let settings = format!(
-        "{} with payloads of {} bytes",
+        "{} with payloads of {} bytes{bursts}",
         count_of(found.flows.into(), "flow"),
         found.payload
     );

@@ -12,8 +12,8 @@ use crate::answer::{Load, is_at};
 const USUAL_FLOWS: u16 = 8;
 /// Flows for each route that is seen, so that each of them carries some.
 const FLOWS_PER_ROUTE: usize = 4;
-/// A code of as many repairs as packets repairs less than this.
-const MOST_LOSS: f64 = 0.5;
+/// Nobody sends each packet more than three times.
+const MOST_LOSS: f64 = 0.67;
 /// Share of a cap that a flow may use.
 const ROOM: f64 = 0.8;
 
@@ -58,8 +58,27 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
     Some(Settings { flows, payload, load })
 }
 
+/// Packets that a flow may send back to back where something is limited: a bucket may hold no longer bursts than those that passed, or
+/// of which most came through. None where the usual ones are as short.
+pub(super) fn burst(steps: &Steps, settings: &Settings, usual: u32) -> Option<u32> {
+    let limit = steps.limit.as_ref()?;
+    let of_flow = |step: &Step| step.test.plan.burst_packets() / (step.flow_count() as u32).max(1);
+    let shortest = |tests: &mut dyn Iterator<Item = &Step>| tests.map(of_flow).min();
+    let passed = shortest(
+        &mut steps
+            .plain()
+            .filter(|step| step.flow_count() <= usize::from(settings.flows)),
+    );
+    let tested = passed.or_else(|| shortest(&mut steps.steps.iter()))?;
+    let short = match limit.of_long_bursts {
+        Some(_) => tested.min(usual / u32::from(settings.flows)),
+        None => tested,
+    };
+    Some(short.max(1)).filter(|burst| *burst < usual)
+}
+
 /// Other payloads that were tested at the media's rate and met no limit, each with its tests and the flows with which it lost least,
-/// the cheapest first if each lost packet is sent once more. None loses more than a code of as many repairs as packets could repair.
+/// the cheapest first if each lost packet is sent once more.
 pub(super) fn others<'s, 'a>(
     steps: &'s Steps<'a>,
     chosen: &Settings,

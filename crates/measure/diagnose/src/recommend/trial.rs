@@ -10,7 +10,7 @@ use weir_stats::{Gilbert, loss_interval};
 use weir_units::Rate;
 
 use super::candidates::Forecast;
-use super::settings::Settings;
+use super::settings::{self, Settings};
 use super::{Loss, arq, mean, scaled};
 use crate::analysis::process::with_loss;
 use crate::analysis::{Step, Steps};
@@ -56,6 +56,8 @@ pub(super) struct Tried {
 pub(super) struct Trials<'o> {
     transport: &'o dyn Transport,
     link: LinkSpec,
+    /// The path with the losses that were recorded, and their packets.
+    recorded: Option<(LinkSpec, u64)>,
     stream: Stream,
     slack_ns: u64,
     /// Packets that are lost at once: so many that are missing may be one failure.
@@ -65,8 +67,17 @@ pub(super) struct Trials<'o> {
     survived: RefCell<Vec<(Dark, bool)>>,
 }
 
-/// Flows, recovery, how much more loss, and packets.
-type Asked = (u16, Recovery, f64, u64);
+/// The losses that a trial meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Losses {
+    /// Those of the twin, times this factor.
+    Twin(f64),
+    /// Those that were recorded, where they come in bursts: no model has all lengths that bursts have.
+    Recorded,
+}
+
+/// Flows, recovery, losses, and packets.
+type Asked = (u16, Recovery, Losses, u64);
 /// Flows, recovery, and what is dark.
 type Dark = (u16, Recovery, Survive);
 
@@ -91,21 +102,25 @@ impl<'o> Trials<'o> {
             let routes = link.forward.routes.iter_mut();
             routes.for_each(|route| route.loss.push(LossSpec::Bernoulli(bound)));
         }
+        let mut stream = Stream {
+            format: VideoFormat::of_rate(Rate(measured.media_rate?), frame_rate),
+            flows: settings.flows,
+            payload: settings.payload,
+            burst: None,
+            recovery: Recovery::None,
+            latency_ns: 0,
+            dark: None,
+            packets: options.trial_packets.unwrap_or(TRIAL_PACKETS),
+            seed: SEED,
+        };
+        stream.burst = settings::burst(steps, settings, transport.usual_burst(&stream));
         let trials = Trials {
             transport,
+            recorded: recorded(&link, loss),
             link,
-            stream: Stream {
-                format: VideoFormat::of_rate(Rate(measured.media_rate?), frame_rate),
-                flows: 0,
-                payload: settings.payload,
-                recovery: Recovery::None,
-                latency_ns: 0,
-                dark: None,
-                packets: options.trial_packets.unwrap_or(TRIAL_PACKETS),
-                seed: SEED,
-            },
+            stream,
             slack_ns: slack_ns(measured, steps),
-            burst: burst(loss),
+            burst: mean_burst(loss),
             known: RefCell::default(),
             survived: RefCell::default(),
         };
@@ -136,27 +151,51 @@ impl<'o> Trials<'o> {
         self
     }
 
+    /// Packets that a flow sends back to back; none: as usual.
+    pub fn burst(&self) -> Option<u32> {
+        self.stream.burst
+    }
+
+    /// The same of all of so many flows, as usual, too.
+    pub fn burst_packets(&self, flows: u16) -> u32 {
+        let usual = || {
+            self.transport.usual_burst(&Stream {
+                flows,
+                ..self.stream.clone()
+            })
+        };
+        self.stream.burst.unwrap_or_else(usual) * u32::from(flows)
+    }
+
     /// Whether a longer trial in which nothing is missing shows that loss.
     pub fn can_show(&self, residual: f64) -> bool {
         let chances = (LONGER * self.stream.packets) as f64 / self.burst;
         loss_interval(0, chances as u64).1 <= residual
     }
 
-    /// What this recovery leaves where the path loses `scale` times as much, by a trial of `times` the usual packets.
-    pub fn residual(&self, flows: u16, recovery: &Recovery, scale: f64, times: u64) -> Option<Tried> {
-        let asked = (flows, *recovery, scale, times * self.packets_with(recovery));
+    /// What this recovery leaves of these losses, by a trial of `times` the usual packets, or as many as were recorded.
+    pub fn residual(&self, flows: u16, recovery: &Recovery, losses: Losses, times: u64) -> Option<Tried> {
+        let packets = times * self.packets_with(recovery);
+        let (link, packets) = match losses {
+            Losses::Twin(scale) => (raised(&self.link, scale), packets),
+            Losses::Recorded => {
+                let (link, most) = self.recorded.clone()?;
+                (link, packets.min(most))
+            }
+        };
+        let asked = (flows, *recovery, losses, packets);
         let known = self.known.borrow().iter().find(|known| known.0 == asked).copied();
         if let Some((_, tried)) = known {
             return Some(tried);
         }
-        let tried = self.try_out(asked)?;
+        let tried = self.try_out(&link, asked)?;
         self.known.borrow_mut().push((asked, tried));
         Some(tried)
     }
 
-    fn try_out(&self, (flows, recovery, scale, packets): Asked) -> Option<Tried> {
+    fn try_out(&self, link: &LinkSpec, (flows, recovery, _, packets): Asked) -> Option<Tried> {
         let carried = self.transport.carry(
-            &raised(&self.link, scale),
+            link,
             &Stream {
                 flows,
                 recovery,
@@ -253,7 +292,7 @@ impl<'o> Trials<'o> {
         {
             scale *= 1.5;
         }
-        let tried = self.residual(flows, recovery, scale, 1)?;
+        let tried = self.residual(flows, recovery, Losses::Twin(scale), 1)?;
         Some(ForecastCheck {
             recovery: *recovery,
             loss: mean(&scaled(&loss.fitted, scale)),
@@ -265,7 +304,7 @@ impl<'o> Trials<'o> {
 }
 
 /// Packets that a burst takes, on average over the lost packets; 1 where they are lost one by one.
-fn burst(loss: &Loss) -> f64 {
+fn mean_burst(loss: &Loss) -> f64 {
     let of = |process: &Gilbert| {
         if process.loss_bad > process.loss_good && process.to_good > 0.0 {
             (process.loss_bad / process.to_good).max(1.0)
@@ -289,6 +328,19 @@ pub(super) fn wait_ns(measured: &Measured, steps: &Steps, recovery: &Recovery) -
 fn slack_ns(measured: &Measured, steps: &Steps) -> u64 {
     let rtt = measured.rtt.as_ref().and_then(|test| test.rtt);
     SLACK_NS + arq::beyond_ns(steps) + rtt.map_or(0, |rtt| rtt.p99.saturating_sub(rtt.min).unsigned_abs())
+}
+
+/// The link with one route, which loses what was recorded; none where that has no bursts, or routes lose unequally.
+fn recorded(link: &LinkSpec, loss: &Loss) -> Option<(LinkSpec, u64)> {
+    let [_] = loss.fitted.as_slice() else {
+        return None;
+    };
+    let recorded = loss.recorded.as_ref()?;
+    let mut link = link.clone();
+    link.forward.routes.truncate(1);
+    link.forward.extra_flow_loss = 0.0;
+    link.forward.routes.first_mut()?.loss = vec![LossSpec::Packets(recorded.lost.clone())];
+    Some((link, recorded.length))
 }
 
 /// The link with `scale` times the loss of its routes, in the same bursts.

@@ -20,6 +20,9 @@ pub const MOST_FLOWS: u16 = 1024;
 /// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.
 const BURST_BYTES: u32 = 256 * 1024;
 
+/// Time that a burst of media stands for at most, nanoseconds: `weir send` sends no longer ones.
+const MEDIA_BURST_NS: u64 = 2_000_000;
+
 /// Longest time that a reordering buffer may wait: a receiver lives on for some times as long after a test.
 const MOST_REORDER_NS: u64 = 10_000_000_000;
 /// Longest burst that can be asked for, packets: bounds what a sender holds in memory at once.
@@ -150,6 +153,18 @@ impl FlowsPlan {
             .unwrap_or_else(|| (BURST_BYTES / self.length.max(1)).clamp(1, 128));
         let flows = u32::from(self.flows.max(1));
         if most > flows { most - most % flows } else { most }.max(1)
+    }
+
+    /// The same with bursts as media has them: of no longer than 2 ms of the rate, but of one packet of each flow at least.
+    #[must_use]
+    pub fn with_bursts_of_media(self) -> Self {
+        let in_time = self.format.rate().bytes_in(MEDIA_BURST_NS) / u64::from(self.length.max(1));
+        let short = u32::try_from(in_time).unwrap_or(u32::MAX).max(self.flows.into());
+        let burst = Some(short).filter(|short| *short < self.burst_packets());
+        FlowsPlan {
+            burst: burst.or(self.burst),
+            ..self
+        }
     }
 
     /// How the receiver's reordering buffer is set.
@@ -398,6 +413,23 @@ mod tests {
         let said = |plan: FlowsPlan| plan.check().expect_err("too low a limit").to_string();
         assert!(said(limited(15_999, FlowsWays::Reverse)).contains("at least 16000B"));
         assert!(said(limited(31_999, FlowsWays::Both)).contains("at least 32000B"));
+    }
+
+    #[test]
+    fn bursts_of_media_are_of_2_milliseconds_and_of_a_packet_of_each_flow() {
+        let burst = |megabits: u64, length, flows| {
+            let plan = FlowsPlan {
+                format: VideoFormat::of_rate(Rate(megabits * 1_000_000), FrameRate::NTSC_60),
+                length,
+                flows,
+                ..FlowsPlan::default()
+            };
+            plan.with_bursts_of_media().burst_packets()
+        };
+        assert_eq!((burst(2_500, 1400, 8), burst(2_500, 8100, 8)), (128, 32));
+        assert_eq!(burst(200, 1400, 8), 32);
+        assert_eq!((burst(50, 1400, 8), burst(50, 8100, 16)), (8, 16));
+        assert_eq!(burst(50, 8100, 1), 1);
     }
 
     #[test]

@@ -192,6 +192,9 @@ impl Survey {
             duration_ns: self.plan.step_ns,
             ..FlowsPlan::default()
         };
-        Step::Flows(self.held.lowered(&plan, self.plan.format.rate()))
+        Step::Flows(
+            self.held
+                .lowered(&plan.with_bursts_of_media(), self.plan.format.rate()),
+        )
     }
 }

@@ -276,7 +276,7 @@ impl Survey {
             };
             let (rate, length) = same.or_else(shorter)?;
             let media = self.plan.format;
-            Some(FlowsPlan {
+            let plan = FlowsPlan {
                 format: if rate >= media.rate().0 as f64 {
                     media
                 } else {
@@ -287,7 +287,8 @@ impl Survey {
                 burst: Some((BURST_BYTES / length.max(1)).max(1)),
                 duration_ns,
                 ..FlowsPlan::default()
-            })
+            };
+            Some(plan.with_bursts_of_media())
         });
         let media = self.plan.format;
         // A rate that hosts do not keep up with is no media rate.
