@@ -27,23 +27,36 @@ pub(super) fn rounds(loss: &Loss, target: f64, distance: u64) -> u32 {
 pub(super) struct Timing {
     /// Until a gap is noticed for the first time, beyond what each round has for it.
     notice_ns: u64,
-    /// One round: an RTT that 99 of 100 packets keep, on the longest route, and noticing.
+    /// The first round: an RTT that 99 of 100 packets keep, on the longest route, and noticing.
     round_ns: u64,
+    /// From one request to the next: half an RTT longer, since a packet may be on its way.
+    repeat_ns: u64,
 }
 
 impl Timing {
     /// Of a stream that is noticed to lack a packet after that time. None where the RTT was not measured.
     pub fn of(measured: &Measured, steps: &Steps, notice_ns: u64) -> Option<Self> {
         let rtt = measured.rtt.as_ref()?.rtt?;
+        let rtt_ns = rtt.p99.unsigned_abs() + beyond_ns(steps);
         Some(Timing {
             notice_ns: notice_ns.saturating_sub(NOTICE_NS),
-            round_ns: rtt.p99.unsigned_abs() + beyond_ns(steps) + NOTICE_NS,
+            round_ns: rtt_ns + NOTICE_NS,
+            repeat_ns: rtt_ns + rtt_ns / 2 + NOTICE_NS,
         })
+    }
+
+    fn latency_ns(self, rounds: u32) -> u64 {
+        self.notice_ns + self.round_ns + self.repeat_ns * u64::from(rounds.saturating_sub(1))
     }
 
     /// Rounds within that time.
     pub fn rounds_in(self, ns: u64) -> u32 {
-        u32::try_from(ns.saturating_sub(self.notice_ns) / self.round_ns.max(1)).unwrap_or(u32::MAX)
+        let further = ns
+            .checked_sub(self.latency_ns(1))
+            .map(|left| left / self.repeat_ns);
+        further.map_or(0, |further| {
+            u32::try_from(further).unwrap_or(u32::MAX).saturating_add(1)
+        })
     }
 }
 
@@ -58,7 +71,7 @@ pub(super) fn bursts_to_notice(loss: &Loss, flows: u16, target: f64) -> u32 {
 /// Retransmission of so many rounds.
 pub(super) fn recovery(rounds: u32, timing: Option<Timing>) -> Recovery {
     Recovery::Arq {
-        latency_ns: timing.map(|timing| timing.notice_ns + timing.round_ns * u64::from(rounds)),
+        latency_ns: timing.map(|timing| timing.latency_ns(rounds)),
         rounds,
     }
 }

@@ -147,7 +147,7 @@ fn long_bursts_are_for_retransmission_where_the_rtt_is_known() {
         panic!("{found:#?}")
     };
     // Each round is an RTT of 1 ms that 99 of 100 packets keep, and a millisecond to notice.
-    assert_eq!(latency_ns, Some(u64::from(rounds) * 2_000_000));
+    assert_eq!(latency_ns, Some(2_000_000 + u64::from(rounds - 1) * 2_500_000));
     // In 3 ms there is time for one round only, and then for a code or longer waits.
     let options = Options {
         latency_ns: Some(3_000_000),
