@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use weir_link::{DarkSpan, DirectionSpec, LinkSpec, LossSpec};
+use weir_link::{DarkSpan, DirectionSpec, LinkSpec, LossSpec, RateSpec};
 use weir_measure::VideoFormat;
 use weir_results::Direction;
 use weir_stats::{Gilbert, loss_interval};
@@ -339,7 +339,10 @@ fn recorded(link: &LinkSpec, loss: &Loss) -> Option<(LinkSpec, u64)> {
     let mut link = link.clone();
     link.forward.routes.truncate(1);
     link.forward.extra_flow_loss = 0.0;
-    link.forward.routes.first_mut()?.loss = vec![LossSpec::Packets(recorded.lost.clone())];
+    let route = link.forward.routes.first_mut()?;
+    // One of several may be slower than the stream.
+    route.rate = RateSpec::Unlimited;
+    route.loss = vec![LossSpec::Packets(recorded.lost.clone())];
     Some((link, recorded.length))
 }
 
