@@ -63,15 +63,11 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
 pub(super) fn burst(steps: &Steps, settings: &Settings, usual: u32) -> Option<u32> {
     let limit = steps.limit.as_ref()?;
     let of_flow = |step: &Step| step.test.plan.burst_packets() / (step.flow_count() as u32).max(1);
-    let shortest = |tests: &mut dyn Iterator<Item = &Step>| tests.map(of_flow).min();
-    let passed = shortest(
-        &mut steps
-            .plain()
-            .filter(|step| step.flow_count() <= usize::from(settings.flows)),
-    );
-    let tested = passed.or_else(|| shortest(&mut steps.steps.iter()))?;
+    let has_no_more_flows = |step: &&Step| step.flow_count() <= usize::from(settings.flows);
+    let passed = steps.plain().filter(has_no_more_flows).map(of_flow).min();
+    let tested = passed.or_else(|| steps.steps.iter().map(of_flow).min())?;
     let short = match limit.of_long_bursts {
-        Some(_) => tested.min(usual / u32::from(settings.flows)),
+        Some(_) => tested.min(usual / u32::from(settings.flows).max(1)),
         None => tested,
     };
     Some(short.max(1)).filter(|burst| *burst < usual)

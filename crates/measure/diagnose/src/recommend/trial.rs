@@ -175,20 +175,20 @@ impl<'o> Trials<'o> {
 
     /// What this recovery leaves of these losses, by a trial of `times` the usual packets, or as many as were recorded.
     pub fn residual(&self, flows: u16, recovery: &Recovery, losses: Losses, times: u64) -> Option<Tried> {
-        let packets = times * self.packets_with(recovery);
-        let (link, packets) = match losses {
-            Losses::Twin(scale) => (raised(&self.link, scale), packets),
-            Losses::Recorded => {
-                let (link, most) = self.recorded.clone()?;
-                (link, packets.min(most))
-            }
+        let most = match losses {
+            Losses::Twin(_) => u64::MAX,
+            Losses::Recorded => self.recorded.as_ref()?.1,
         };
+        let packets = most.min(times * self.packets_with(recovery));
         let asked = (flows, *recovery, losses, packets);
         let known = self.known.borrow().iter().find(|known| known.0 == asked).copied();
         if let Some((_, tried)) = known {
             return Some(tried);
         }
-        let tried = self.try_out(&link, asked)?;
+        let tried = match losses {
+            Losses::Twin(scale) => self.try_out(&raised(&self.link, scale), asked),
+            Losses::Recorded => self.try_out(&self.recorded.as_ref()?.0, asked),
+        }?;
         self.known.borrow_mut().push((asked, tried));
         Some(tried)
     }
