@@ -75,7 +75,8 @@ test("all paths as a matrix, a path with its quantiles, and a host; each at an a
   await page.goto(`${url}#/watch/host/lon?over=7200`);
   // A path is left out while a busy host has spoiled all of its seconds, even one that was shown before that was known.
   await page.waitForFunction(() => document.querySelectorAll('[data-watch="host"] h3').length === 2);
-  assert.notEqual(await page.$('[data-watch="host"] figure svg'), null);
+  // A chart is drawn a frame after its heading is there.
+  await page.waitForSelector('[data-watch="host"] figure svg');
   await fits(page, 400);
   quiet(page);
 });
