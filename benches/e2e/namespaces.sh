@@ -45,15 +45,21 @@ namespaces_host() {
     ip -n "$1" link set lo up
     ip -n "$1" address add "$3/24" dev "$2"
     ip -n "$1" link set "$2" up
+    # Each core sends to a queue of its own. `ip netns exec` shows the /sys of the namespace.
+    ip netns exec "$1" sh -c 'cd "/sys/class/net/$0/queues" || exit
+        for queue in tx-*; do printf %x $((1 << ${queue#tx-})) >"$queue/xps_cpus"; done' "$2"
 }
 
 namespaces_make() {
-    local mtu=$1
+    local mtu=$1 queues
     # ip keeps the names of namespaces under /run, which an ordinary user cannot write: use a private one.
     mount -t tmpfs tmpfs /run
     ip netns add near
     ip netns add far
-    ip link add weir-near netns near mtu "$mtu" type veth peer name weir-far netns far mtu "$mtu"
+    # A queue for each core, as network cards have: threads on several cores would wait for each other at a single one.
+    queues=$(nproc)
+    ip link add weir-near netns near mtu "$mtu" numtxqueues "$queues" numrxqueues "$queues" \
+        type veth peer name weir-far netns far mtu "$mtu" numtxqueues "$queues" numrxqueues "$queues"
     namespaces_host near weir-near "$NEAR_ADDRESS"
     namespaces_host far weir-far "$FAR_ADDRESS"
     namespaces_merge
