@@ -208,3 +208,25 @@ fn nothing_to_receive_is_not_an_error() {
     );
     assert!(receiver.receive(&mut [0; 10]).expect("an empty socket").is_none());
 }
+
+#[test]
+fn sockets_beside_each_other_send_from_one_port_that_nobody_else_gets() {
+    for address in [LOOPBACK, LOOPBACK_V6] {
+        let receiver = std::net::UdpSocket::bind(address).expect("loopback takes a socket");
+        let to = receiver.local_addr().expect("an address");
+        let first = socket(address, &UdpOptions::default());
+        let more = [(); 2].map(|()| {
+            first
+                .beside(&UdpOptions::default())
+                .expect("a socket at the port")
+        });
+        for sender in [&first, &more[0], &more[1]] {
+            let mut batch = SendBatch::new(&[to], vec![1; 10], true);
+            batch.push(0, &[1], 10);
+            batch.send(sender).expect("loopback takes packets");
+            let (_, from) = receiver.recv_from(&mut [0; 100]).expect("a datagram");
+            assert_eq!(from, first.local());
+        }
+        assert!(UdpSocket::bind(first.local(), &UdpOptions::default()).is_err());
+    }
+}

@@ -138,12 +138,32 @@ impl UdpSocket {
     /// # Errors
     /// When the socket cannot be made or bound.
     pub fn bind(local: SocketAddr, options: &UdpOptions) -> Result<Self, NetError> {
+        Self::make(local, options, false)
+    }
+
+    /// Binds one more socket to the address and port of this one, for another thread that sends: threads that share a socket wait for
+    /// each other in the kernel. What arrives at the port goes to either of them.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::bind`].
+    pub fn beside(&self, options: &UdpOptions) -> Result<Self, NetError> {
+        self.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
+            .map_err(|error| NetError::io("share the port of", self.local, error))?;
+        Self::make(self.local, options, true)
+    }
+
+    fn make(local: SocketAddr, options: &UdpOptions, is_shared: bool) -> Result<Self, NetError> {
         let fail = |operation| move |source| NetError::io(operation, local, source);
         let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
             .map_err(fail("open UDP socket for"))?;
         if local.is_ipv6() {
             socket
                 .set_only_v6(true)
+                .map_err(fail("configure UDP socket for"))?;
+        }
+        // Only for a port that a socket of this process has shared: the kernel gives a free port to nobody else.
+        if is_shared {
+            set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
                 .map_err(fail("configure UDP socket for"))?;
         }
         socket

@@ -13,7 +13,7 @@ use weir_units::Rate;
 use super::request::{FlowsPlan, VariedPort};
 use super::{
     BothEnds, FlowEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport,
-    account_plan, run_sender,
+    account_plan, run_sender, sending_options,
 };
 use crate::clock_prober::ClockEstimate;
 use crate::clock_watch::{ClockWatch, probe_options};
@@ -204,11 +204,7 @@ impl<'a> Test<'a> {
         records: &Sender<Vec<Record>>,
         stop: &Stop,
     ) -> Result<(SenderThread, Vec<u16>), MeasureError> {
-        let options = UdpOptions {
-            send_buffer: 8 << 20,
-            ecn: self.plan.ecn,
-            ..UdpOptions::default()
-        };
+        let options = sending_options(&self.plan);
         let (sources, destinations) = match self.plan.varied {
             VariedPort::Destination => (1, self.ready.ports.as_slice()),
             VariedPort::Source => (self.plan.flows, self.ready.ports.get(..1).unwrap_or_default()),

@@ -40,7 +40,7 @@ pub use request::{
     FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST, VariedPort,
 };
 pub use schedule::{Block, FrameSchedule};
-pub(crate) use sender::{SenderPlan, run_sender};
+pub(crate) use sender::{SenderPlan, run_sender, sending_options};
 pub use sender_account::{SenderAccount, SenderPart, SenderWhole};
 pub use stream_sender::StreamSender;
 pub use summary::{BothEnds, DirectionSummary, FlowEnds, FlowsSummary, ReceiverFields, account_plan};

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use weir_net::{NetError, SendBatch, UdpSocket, clock};
+use weir_net::{NetError, SendBatch, UdpOptions, UdpSocket, clock};
 use weir_record::{Direction, Record};
 use weir_stats::{Counters, SendCounts};
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos, flows_of_share};
@@ -56,6 +56,15 @@ struct Lane<'s> {
     batch: SendBatch,
 }
 
+/// What a socket that sends a test's packets is asked for.
+pub(crate) fn sending_options(plan: &FlowsPlan) -> UdpOptions {
+    UdpOptions {
+        send_buffer: 8 << 20,
+        ecn: plan.ecn,
+        ..UdpOptions::default()
+    }
+}
+
 /// Sends until the plan's time is over or `stop` is set: from one socket, flow `n` to destination `n`; from several, flow `n`
 /// from socket `n` to the first destination. One [`SenderSecond`](weir_record::SenderSecond) a second goes to
 /// `records`.
@@ -68,6 +77,14 @@ pub(crate) fn run_sender(
     stop: &Stop,
     records: &Sender<Vec<Record>>,
 ) -> Result<SenderReport, MeasureError> {
+    let siblings: Vec<UdpSocket> = match sockets {
+        [shared] => {
+            let options = sending_options(&plan.plan);
+            let more = (1..plan.threads).map(|_| shared.beside(&options));
+            more.collect::<Result<_, _>>()?
+        }
+        _ => Vec::new(),
+    };
     let lockstep = Lockstep::new(plan.threads);
     let start = Start {
         getting_ready: AtomicU16::new(plan.threads),
@@ -79,7 +96,10 @@ pub(crate) fn run_sender(
         for thread in 0..plan.threads {
             let share = Share {
                 plan,
-                sockets,
+                sockets: match siblings.get(usize::from(thread).wrapping_sub(1)) {
+                    Some(own) => std::slice::from_ref(own),
+                    None => sockets,
+                },
                 stop,
                 lockstep: &lockstep,
                 thread,

@@ -12,7 +12,8 @@ use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, SessionEnd, not_be
 use crate::clock_prober::ClockEstimate;
 use crate::control::{FlowsReport, FromAgent, Ready, ToAgent};
 use crate::flows::{
-    FlowsRequest, Receiver, ReceiverPlan, SenderPlan, SenderThread, account_plan, join, spawn_sender,
+    FlowsRequest, Receiver, ReceiverPlan, SenderPlan, SenderThread, account_plan, join, sending_options,
+    spawn_sender,
 };
 use crate::host_watch::HostWatch;
 use crate::rtt::Reflector;
@@ -83,12 +84,11 @@ impl Serving<'_> {
                 receivers.push(self.socket(&receiving)?);
             }
         }
-        let sending = UdpOptions {
-            send_buffer: 8 << 20,
-            ecn: plan.ecn,
-            ..UdpOptions::default()
-        };
-        let source = plan.ways.reverse().then(|| self.socket(&sending)).transpose()?;
+        let source = plan
+            .ways
+            .reverse()
+            .then(|| self.socket(&sending_options(plan)))
+            .transpose()?;
         Ok(OpenFlows {
             receivers,
             source,
