@@ -82,9 +82,10 @@ pub struct Spread {
     kind: SpreadKind,
     flows: u16,
     seed: u64,
-    /// The permutation of `round`, of `flows` entries; empty for the other kinds. Allocated once, here.
+    /// First packet of the round that was asked for last: within it, no division is needed. A multiple of `flows`.
+    round_start: u64,
+    /// The permutation of that round, of `flows` entries; empty for the other kinds. Allocated once, here.
     order: Vec<u16>,
-    round: Option<u64>,
 }
 
 impl Spread {
@@ -93,18 +94,16 @@ impl Spread {
     #[must_use]
     pub fn new(kind: SpreadKind, flows: u16, seed: u64) -> Self {
         let flows = flows.max(1);
-        let order = if kind == SpreadKind::Permuted {
-            vec![0; usize::from(flows)]
-        } else {
-            Vec::new()
-        };
-        Self {
+        let permuted = kind == SpreadKind::Permuted;
+        let mut spread = Self {
             kind,
             flows,
             seed,
-            order,
-            round: None,
-        }
+            round_start: 0,
+            order: vec![0; if permuted { usize::from(flows) } else { 0 }],
+        };
+        spread.shuffle(0);
+        spread
     }
 
     /// Flows that the stream is spread over: 1 to 65 535.
@@ -114,22 +113,21 @@ impl Spread {
     }
 
     /// The flow that carries packet `stream_sequence` ([extended](crate::Sequence::extend) to 64 bits) of the
-    /// stream. The result does not depend on the order of calls; with a permuted spread, calls within a round are
-    /// cheapest.
+    /// stream. The result does not depend on the order of calls; calls within a round are cheapest.
     pub fn flow(&mut self, stream_sequence: u64) -> FlowId {
         let flows = u64::from(self.flows);
-        let place = stream_sequence % flows;
-        match self.kind {
-            SpreadKind::RoundRobin => FlowId(place as u16),
-            SpreadKind::Random => FlowId((output(self.seed, stream_sequence) % flows) as u16),
-            SpreadKind::Permuted => {
-                let round = stream_sequence / flows;
-                if self.round != Some(round) {
-                    self.shuffle(round);
-                }
-                FlowId(self.order[place as usize])
-            }
+        if self.kind == SpreadKind::Random {
+            return FlowId((output(self.seed, stream_sequence) % flows) as u16);
         }
+        let mut place = stream_sequence.wrapping_sub(self.round_start);
+        if place >= flows {
+            let round = stream_sequence / flows;
+            self.round_start = round * flows;
+            place = stream_sequence - self.round_start;
+            self.shuffle(round);
+        }
+        // Without a permutation, flows are in their order.
+        FlowId(self.order.get(place as usize).copied().unwrap_or(place as u16))
     }
 
     /// Fisher-Yates shuffle of 0, 1, ... from the last entry down. Taking the remainder favours some flows by less than
@@ -143,7 +141,6 @@ impl Spread {
             let other = output(round_seed, draw as u64) % (place as u64 + 1);
             self.order.swap(place, other as usize);
         }
-        self.round = Some(round);
     }
 }
 
