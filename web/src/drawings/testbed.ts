@@ -16,7 +16,7 @@ function cores(task: Json): number {
   return Array.isArray(task.cores) ? task.cores.length : 0;
 }
 
-/** Tasks that kept the cores that they have for themselves busy. */
+/** Tasks that used all of the CPU time that they have for themselves: cores, or a part of one. */
 export const limits = (run: Run): Json[] => tasksOf(run).filter((task) => task.limit === true);
 
 /** Cores that tasks kept busy in their busiest second. */
@@ -30,8 +30,8 @@ export const busyCores: Drawing = ({ run }): BarsSpec | null => {
     id: "testbed-cores",
     title:
       all.length > 0
-        ? `${all.map(taskName).join(", ")} kept ${all.length === 1 ? "its" : "their"} own cores busy: the limit`
-        : "No task kept its own cores busy: rates are those of the workload",
+        ? `${all.map(taskName).join(", ")} used all of ${all.length === 1 ? "its" : "their"} own CPU time: the limit`
+        : "No task used all of its own CPU time: rates are those of the workload",
     note: "CPU time of all processes of a task in its busiest second.",
     unit: "cores",
     bars: tasks.map((task) => ({
@@ -41,13 +41,14 @@ export const busyCores: Drawing = ({ run }): BarsSpec | null => {
       colour: all.includes(task) ? C.orange : C.blue,
     })),
     content: () => ({
-      columns: ["task", "peak_busy_cores", "busy_cores", "cores", "own_cores"],
+      columns: ["task", "peak_busy_cores", "busy_cores", "cores", "own_cores", "cpu_limit"],
       rows: tasks.map((task) => [
         taskName(task),
         num(task.peak_busy_cores),
         num(task.busy_cores),
         cores(task),
         task.own_cores === true,
+        num(task.cpu_limit),
       ]),
     }),
   };

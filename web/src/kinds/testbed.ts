@@ -33,12 +33,15 @@ export const testbed: Description = {
       sentence: `The task ${taskName(task)} ended in error.`,
     }));
     for (const task of limits(run))
-      found.push({ severity: "information", sentence: `${taskName(task)} was the limit: its own cores were busy.` });
+      found.push({
+        severity: "information",
+        sentence: `${taskName(task)} was the limit: it used all of its own CPU time.`,
+      });
     if (tasksOf(run).length > 0 && limits(run).length === 0)
       found.push({
         severity: "notice",
         sentence:
-          "No task with cores of its own was at its limit: rates are those of the workload and of round trips, not a capacity.",
+          "No task used all of its own CPU time: rates are those of the workload and of round trips, not a capacity.",
       });
     return found;
   },

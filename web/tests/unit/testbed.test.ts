@@ -31,13 +31,13 @@ const made = (origin: object) => {
   return contextOf(one, [one]);
 };
 
-test("only a task that kept its own cores busy is the limit", () => {
+test("only a task that used all of its own CPU time is the limit", () => {
   const idle = made({});
   expect(limits(idle.run)).toEqual([]);
-  expect(descriptionOf(idle).headlines?.(idle)[0]?.sentence).toMatch(/^No task with cores of its own/);
+  expect(descriptionOf(idle).headlines?.(idle)[0]?.sentence).toMatch(/^No task used all of its own CPU time/);
   const busy = made({ peak_busy_cores: 0.95, limit: true });
   const chart = busyCores(busy) as BarsSpec;
-  expect(chart.title).toBe("origin kept its own cores busy: the limit");
+  expect(chart.title).toBe("origin used all of its own CPU time: the limit");
   expect(chart.bars.map((bar) => [bar.name, bar.value])).toEqual([
     ["storage", 1],
     ["origin", 0.95],
@@ -46,7 +46,7 @@ test("only a task that kept its own cores busy is the limit", () => {
     descriptionOf(busy)
       .headlines?.(busy)
       .map((one) => one.sentence),
-  ).toEqual(["origin was the limit: its own cores were busy."]);
+  ).toEqual(["origin was the limit: it used all of its own CPU time."]);
 });
 
 test("the head has both rates and their ratio, and a task in error is a fault", () => {

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod cloud;
 pub mod confine;
 pub mod counters;
+pub mod cpu_time;
 pub mod diagnosis;
 mod driver_counts;
 pub mod ethtool;

@@ -1,6 +1,8 @@
 //! `weir testbed` as a user starts it: what the kernel counts at a function beside what its clients received, and what a runner
 //! that is killed leaves behind.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use weir_rig::locust::locust;
@@ -155,9 +157,46 @@ fn each_value_is_run() {
         .error_has("task viewers: configuration: weir.pace");
 }
 
+/// Control groups of testbeds.
+fn groups() -> Vec<String> {
+    let below = run(
+        "find",
+        &["/sys/fs/cgroup", "-maxdepth", "2", "-name", "weir-testbed-*"],
+    );
+    below.lines().map(str::to_owned).collect()
+}
+
+/// A task with a tenth of a core's time, which viewers ask all the time. False where this host has no control groups for it.
 #[track_caller]
-fn clean_removes_what_a_killed_runner_leaves() {
-    std::fs::write("long.toml", packaged("120s")).expect("a file");
+fn cpu_time_is_bounded() -> bool {
+    std::fs::write(
+        "small.toml",
+        packaged("2s").replace("vcpu = 1", "cpu-limit = 0.1"),
+    )
+    .expect("a file");
+    let done = started("testbed run small.toml --json -q").wait(LIMIT);
+    if done.code() != 0 && !Path::new("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").exists() {
+        done.error_has("task middle: configuration: weir.cpu-limit: this host does not bound CPU time");
+        return false;
+    }
+    let summary = done.expect_code(0).json();
+    documented("testbed", &summary);
+    let middle = task(&summary, "middle");
+    assert_eq!(middle["cpu_limit"], json!(0.1));
+    let (used, whole) = (count(&middle["cpu_ns"]), count(&summary["duration_ns"]));
+    // What it may use of a first and a last interval of 20 ms, and a clock tick of 10 ms of each of nginx's two processes.
+    assert!(
+        used > 0 && used <= whole / 10 + 24_000_000,
+        "{used} of {whole} ns"
+    );
+    assert_eq!(groups(), [""; 0]);
+    true
+}
+
+#[track_caller]
+fn clean_removes_what_a_killed_runner_leaves(with_bound: bool) {
+    let with = if with_bound { "cpu-limit = 0.5" } else { "vcpu = 1" };
+    std::fs::write("long.toml", packaged("120s").replace("vcpu = 1", with)).expect("a file");
     let runner = started("testbed run long.toml --db weir.db -q");
     let state = wait_until("a workload", LIMIT, || {
         let states = ran(0, "testbed status --json").json_lines();
@@ -173,10 +212,12 @@ fn clean_removes_what_a_killed_runner_leaves() {
         !run("ip", &["netns", "list"]).is_empty(),
         "a killed runner removes nothing"
     );
+    assert_eq!(groups().len(), usize::from(with_bound));
     let cleaned = ran(0, "testbed clean --json").json();
     documented("testbed-clean", &cleaned);
     assert_eq!(cleaned["cleaned"], json!(["testbed"]));
     nothing_is_left();
+    assert_eq!(groups(), [""; 0]);
     assert!(ran(0, "testbed status --json").stdout.is_empty());
 }
 
@@ -290,6 +331,6 @@ fn functions_are_measured_from_outside_and_nothing_is_left_of_them() {
     isolated!(heavy);
     see_own_processes();
     what_the_kernel_counts_is_what_clients_receive();
-    clean_removes_what_a_killed_runner_leaves();
+    clean_removes_what_a_killed_runner_leaves(cpu_time_is_bounded());
     the_workflow_api_runs_workflows_and_ends_them();
 }

@@ -66,7 +66,7 @@ impl Published {
     }
 }
 
-const HEADER: [&str; 11] = [
+const HEADER: [&str; 12] = [
     "workflow",
     "IN",
     "OUT",
@@ -74,6 +74,7 @@ const HEADER: [&str; 11] = [
     "requests/s",
     "mean",
     "P99",
+    "capacity",
     "limit",
     "published IN",
     "published OUT",
@@ -108,19 +109,21 @@ pub fn rows(summaries: &[Summary], published: Option<&Published>) -> Vec<Vec<Str
 fn row(summary: &Summary) -> Vec<String> {
     let rate = |bps: f64| format_rate(bps.round() as u64);
     let sinks = || summary.tasks.iter().filter_map(|task| task.sink);
-    let requests: f64 = sinks().map(|sink| sink.requests_per_second).sum();
+    let requests = sinks()
+        .map(|sink| sink.requests_per_second)
+        .reduce(|sum, more| sum + more);
+    let capacities = summary.tasks.iter().filter_map(|task| task.capacity);
+    let capacities: Vec<String> = capacities
+        .map(|found| format!("{} viewers", found.viewers))
+        .collect();
     let longest = |time: fn(&crate::result::SinkResult) -> f64| {
         let times = sinks().map(|sink| time(&sink));
         times
             .reduce(f64::max)
             .map_or("-".to_owned(), |ns| format_duration(ns as u64))
     };
-    let limits: Vec<&str> = summary
-        .tasks
-        .iter()
-        .filter(|task| task.limit)
-        .map(|task| task.task.as_str())
-        .collect();
+    let limits = summary.tasks.iter().filter(|task| task.limit);
+    let limits: Vec<String> = limits.map(|task| task.task.clone()).collect();
     vec![
         summary.setting(),
         rate(summary.storage_bps),
@@ -128,15 +131,20 @@ fn row(summary: &Summary) -> Vec<String> {
         summary
             .efficiency
             .map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
-        format!("{requests:.1}"),
+        requests.map_or("-".to_owned(), |requests| format!("{requests:.1}")),
         longest(|sink| sink.mean_ns),
         longest(|sink| sink.p99_ns),
-        if limits.is_empty() {
-            "none".to_owned()
-        } else {
-            limits.join(", ")
-        },
+        joined(&capacities, "-"),
+        joined(&limits, "none"),
     ]
+}
+
+/// All of them in a cell; `none` where there is none.
+fn joined(all: &[String], none: &str) -> String {
+    match all {
+        [] => none.to_owned(),
+        all => all.join(", "),
+    }
 }
 
 /// The page. `about` describes machine and time.
@@ -151,7 +159,8 @@ pub fn page(summaries: &[Summary], published: Option<&Published>, about: &str) -
     }
     text.push_str(
         "\nIN is the TCP payload that leaves the storage, OUT what reaches viewers, by the kernel's counters, over the whole run. The \
-         limit is the task that kept its own cores busy; where there is none, rates are those of the workload and of round trips.\n",
+         limit is the task that used all of the CPU time that it has for itself; where there is none, rates are those of the workload \
+         and of round trips.\n",
     );
     text.push_str(&response_times(summaries));
     for model in Model::of(summaries) {
@@ -222,6 +231,7 @@ fn predictions(model: &Model) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::{CapacityResult, TaskResult};
 
     #[test]
     fn runs_stand_beside_what_was_published() {
@@ -240,11 +250,19 @@ mod tests {
             storage_bps: 2e9,
             viewers_bps: 5e8,
             efficiency: Some(0.25),
+            tasks: vec![TaskResult {
+                capacity: Some(CapacityResult {
+                    viewers: 12,
+                    ..CapacityResult::default()
+                }),
+                ..TaskResult::default()
+            }],
             ..Summary::default()
         });
         let page = page(&summaries, Some(&published), "A machine.");
         assert!(
-            page.contains("| 0.250 |") && page.contains("| 3Gbit/s | 1Gbit/s | 0.294 |"),
+            page.contains("| 0.250 | - | - | - | 12 viewers | none |")
+                && page.contains("| 3Gbit/s | 1Gbit/s | 0.294 |"),
             "{page}"
         );
         assert!(

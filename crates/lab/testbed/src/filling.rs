@@ -62,7 +62,7 @@ impl Filling<'_> {
             ("port", PORT.to_string()),
             ("dir", own.folder.display().to_string()),
             ("weir", self.weir.display().to_string()),
-            ("threads", task.vcpu.unwrap_or(1).to_string()),
+            ("threads", task.threads().to_string()),
             ("content", content.unwrap_or_default()),
             ("manifest", self.manifest(server)),
             ("database", own.database.display().to_string()),

@@ -214,7 +214,7 @@ pub(crate) fn storage(task: &Task, titles_claim: &str) -> (Vec<Value>, Vec<Value
 /// Requests and limits are equal, so that a cluster that gives whole cores gives them.
 pub(crate) fn resources(task: &Task) -> Value {
     let mut amounts = BTreeMap::new();
-    if let Some(cores) = task.vcpu {
+    if let Some(cores) = task.own_time() {
         amounts.insert("cpu", cores.to_string());
     }
     if let Some(mib) = task.ram_mib {

@@ -11,6 +11,7 @@ mod document;
 mod elsewhere;
 mod error;
 mod filling;
+mod flow_control;
 mod form;
 mod function;
 mod holders;

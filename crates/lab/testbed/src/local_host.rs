@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use weir_net::affinity;
+use weir_net::cpu_time::CpuBound;
 use weir_net::namespace::{Inmate, NetworkNamespace};
 use weir_net::process;
 
@@ -26,7 +27,7 @@ use crate::place::{Places, place};
 use crate::programs::path_with_sbin;
 use crate::relay::{Inside, Relay, listen_in, resolve};
 use crate::state::Registry;
-use crate::workflow::Task;
+use crate::workflow::{CPU_LIMIT_KEY, Task};
 
 /// Maximum time for a process to end after it was asked to.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -129,6 +130,14 @@ impl LocalHost {
             .stdin(Stdio::null())
             .stdout(open(&self.printed(index))?)
             .stderr(open(&log)?);
+        if let Some(cores) = task.cpu_limit {
+            let group = Registry::namespace(&self.part.name, &task.name);
+            let held = CpuBound::create(&group, cores).and_then(|bound| bound.hold(&mut command));
+            held.map_err(|error| {
+                let problem = format!("this host does not bound CPU time: {error}");
+                TestbedError::task(&task.name, CPU_LIMIT_KEY, problem)
+            })?;
+        }
         pin(self.places.of(index))?;
         let started = self.namespace(index)?.spawn(command, "");
         pin(&self.places.shared)?;

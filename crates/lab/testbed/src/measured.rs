@@ -17,7 +17,7 @@ use crate::traffic::Flow;
 use crate::vary::Values;
 use crate::workflow::Workflow;
 
-/// Share of its own cores above which a task counts as busy.
+/// Share of the cores or of the CPU time that it has, above which a task counts as busy.
 const BUSY: f64 = 0.9;
 
 /// Counters of a task at one time.
@@ -148,6 +148,7 @@ impl Readings {
                 state: TaskState::Idle,
                 cores: cores[index].clone(),
                 own_cores: task.vcpu.is_some(),
+                cpu_limit: task.cpu_limit,
                 taken: flow.taken,
                 given: flow.given,
                 in_bps: taken as f64 * 8.0 / seconds,
@@ -157,7 +158,9 @@ impl Readings {
                 cpu_ns: self.cpu_ns[index],
                 busy_cores: self.cpu_ns[index] as f64 / duration_ns.max(1) as f64,
                 peak_busy_cores: self.peaks[index].1,
-                limit: task.vcpu.is_some() && self.peaks[index].1 >= BUSY * cores[index].len() as f64,
+                limit: task
+                    .own_time()
+                    .is_some_and(|cores| self.peaks[index].1 >= BUSY * cores),
                 memory_bytes: self.memory[index],
                 own: sample
                     .own

@@ -62,6 +62,8 @@ pub struct TaskResult {
     pub cores: Vec<usize>,
     /// Whether no other task ran on these.
     pub own_cores: bool,
+    /// CPU time that it got at most, in cores; none without a bound.
+    pub cpu_limit: Option<f64>,
     /// Received from its servers.
     #[serde(rename = "in")]
     pub taken: Way,
@@ -82,7 +84,7 @@ pub struct TaskResult {
     pub busy_cores: f64,
     /// The same in the second with the most of it.
     pub peak_busy_cores: f64,
-    /// Whether it kept the cores that it has for itself busy to 90 %, for a second.
+    /// Whether it kept the cores that it has for itself busy to 90 %, or used 90 % of the CPU time that it got at most, for a second.
     pub limit: bool,
     /// Sum of the peak resident memory of its processes, bytes.
     pub memory_bytes: u64,

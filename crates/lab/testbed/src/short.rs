@@ -11,6 +11,7 @@ use crate::document::{
     Processing, Repository, Requirement, Restriction, placement_on,
 };
 use crate::function::Functions;
+use crate::workflow::CPU_LIMIT;
 
 /// The short form as it is written.
 #[derive(Deserialize)]
@@ -33,6 +34,8 @@ struct Task {
     #[serde(default)]
     parameters: BTreeMap<String, Scalar>,
     vcpu: Option<u64>,
+    #[serde(rename = "cpu-limit")]
+    cpu_limit: Option<f64>,
     ram: Option<u64>,
     host: Option<String>,
 }
@@ -172,9 +175,15 @@ fn restriction(task: &Task, functions: &Functions) -> Restriction {
         ),
         None => general(&task.function, "", &[], &[]),
     };
-    let parameters = task.parameters.iter().zip(1..);
+    let parameters = task
+        .parameters
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.text()));
+    let limit = task.cpu_limit.map(|cores| (CPU_LIMIT, cores.to_string()));
     let parameters: Vec<Parameter> = parameters
-        .map(|((name, value), id)| Parameter::own(name, id, &value.text()))
+        .chain(limit)
+        .zip(1..)
+        .map(|((name, value), id)| Parameter::own(name, id, &value))
         .collect();
     let hardware = Hardware {
         vcpu: task.vcpu,

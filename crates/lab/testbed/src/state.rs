@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use weir_net::clock;
+use weir_net::cpu_time;
 use weir_net::namespace::NetworkNamespace;
 use weir_net::process::{self, ProcessHandle};
 
@@ -268,7 +269,7 @@ impl Registry {
         tasks.try_for_each(|task| self.remove_namespace(&task.namespace))
     }
 
-    /// Ends all processes in a namespace and removes it; a missing one is no error.
+    /// Ends all processes in a namespace and removes it, with the control group of its task; a missing one is no error.
     pub(crate) fn remove_namespace(&self, name: &str) -> Result<(), TestbedError> {
         let path = self.namespace_file(name);
         // A file that a crash left before the namespace was attached to it opens, too; nobody is in it.
@@ -277,6 +278,7 @@ impl Registry {
                 .kill_processes(PATIENCE_MS)
                 .map_err(TestbedError::file("end the processes in", &path))?;
         }
+        cpu_time::remove(name).map_err(TestbedError::file("remove the control group of", &path))?;
         NetworkNamespace::detach_name(&path).map_err(TestbedError::file("remove the namespace", &path))
     }
 

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_link::LinkSpec;
-use weir_link::profile::{LinkFlags, Profile};
+use weir_net::cpu_time::LEAST_CORES;
 
-use crate::document::{
-    Connection as Joined, Document, End, FlowControl, OWN, Parameter, Restriction, host_of,
-};
+use crate::document::{Connection as Joined, Document, End, OWN, Parameter, Restriction, host_of};
 use crate::error::{TestbedError, one_line};
+use crate::flow_control;
 use crate::form::Form;
 use crate::function::{Function, Functions, Ready, read_file};
 use crate::name::{A_NAME, is_name};
@@ -26,6 +25,10 @@ const MOST_CONNECTIONS: usize = 128;
 const PLACEMENT: &str = "requirements: hardware: placement (host)";
 /// Name of the parameter of a connection that names a link file or profile.
 pub(crate) const LINK: &str = "weir.link";
+/// Our own parameter of every task: the CPU time that it gets at most, in cores.
+pub(crate) const CPU_LIMIT: &str = "cpu-limit";
+/// Its key, for errors.
+pub(crate) const CPU_LIMIT_KEY: &str = "configuration: weir.cpu-limit";
 
 /// A workflow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,10 +54,25 @@ pub struct Task {
     pub parameters: BTreeMap<String, String>,
     /// Cores that no other task runs on; none: it shares those that are left.
     pub vcpu: Option<usize>,
+    /// CPU time that it gets at most, in cores.
+    pub cpu_limit: Option<f64>,
     /// Memory that must be there, MiB.
     pub ram_mib: Option<u64>,
     /// Host that it is placed on; none for that of the runner.
     pub host: Option<String>,
+}
+
+impl Task {
+    /// Threads that can be busy at a time, of a function that knows what it may use.
+    pub(crate) fn threads(&self) -> usize {
+        let limit = self.cpu_limit.map(|cores| cores.ceil() as usize);
+        self.vcpu.or(limit).unwrap_or(1)
+    }
+
+    /// Cores that it can keep busy whatever others do; none if it shares them.
+    pub(crate) fn own_time(&self) -> Option<f64> {
+        self.cpu_limit.or(self.vcpu.map(|count| count as f64))
+    }
 }
 
 /// A connection: media goes from the server to the client.
@@ -296,6 +314,11 @@ impl Workflow {
                     ),
                 ));
             }
+            let most = task.vcpu.unwrap_or(has.cores);
+            if let Some(limit) = task.cpu_limit.filter(|limit| *limit > most as f64) {
+                let problem = format!("{limit} cores are above the {most} that it can have");
+                return Err(TestbedError::task(&task.name, CPU_LIMIT_KEY, problem));
+            }
             if let Some(ram) = task.ram_mib.filter(|ram| *ram > has.ram_mib) {
                 return Err(TestbedError::task(
                     &task.name,
@@ -367,8 +390,13 @@ fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, Testbe
         .configuration
         .iter()
         .flat_map(|configuration| &configuration.parameters);
+    let mut cpu_limit = None;
     for parameter in given {
         let key = format!("configuration: {}", parameter.name);
+        if parameter.name.strip_prefix(OWN) == Some(CPU_LIMIT) {
+            cpu_limit = Some(cores(&value(parameter, name, &key)?, name)?);
+            continue;
+        }
         let known = parameter
             .name
             .strip_prefix(OWN)
@@ -418,8 +446,21 @@ fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, Testbe
             .vcpu
             .filter(|count| *count > 0)
             .map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        cpu_limit,
         ram_mib: hardware.ram,
         host: placed.transpose()?,
+    })
+}
+
+/// CPU time in cores.
+fn cores(text: &str, task: &str) -> Result<f64, TestbedError> {
+    let cores = text
+        .parse::<f64>()
+        .ok()
+        .filter(|cores| *cores >= LEAST_CORES && cores.is_finite());
+    cores.ok_or_else(|| {
+        let problem = format!("'{text}' is no number of cores; the least is {LEAST_CORES}");
+        TestbedError::task(task, CPU_LIMIT_KEY, problem)
     })
 }
 
@@ -465,7 +506,7 @@ fn connection(joined: &Joined, tasks: &[Task], folder: &Path) -> Result<Connecti
         from,
         to,
         input,
-        link: link(joined, &client.name, folder)?,
+        link: link_between(joined, &client.name, folder)?,
     })
 }
 
@@ -482,57 +523,16 @@ fn end(end: &End, tasks: &[Task], key: &str) -> Result<(usize, String), TestbedE
     Ok((index, end.port_name.clone().unwrap_or_default()))
 }
 
-/// The emulated link of a connection: a link file or profile, and what flow control changes in it.
-fn link(joined: &Joined, task: &str, folder: &Path) -> Result<Option<LinkSpec>, TestbedError> {
-    let key = format!("connection-map: {}: flowcontrol", joined.connection_id);
-    let wrong = |problem: String| TestbedError::task(task, &key, problem);
-    let named = joined
-        .other_parameters
-        .iter()
-        .find(|parameter| parameter.name == LINK);
+/// The emulated link of a connection to a task.
+fn link_between(joined: &Joined, task: &str, folder: &Path) -> Result<Option<LinkSpec>, TestbedError> {
+    let mut parameters = joined.other_parameters.iter();
+    let named = parameters.find(|parameter| parameter.name == LINK);
     let named = named.map(|parameter| value(parameter, task, LINK)).transpose()?;
     let flow = joined.flowcontrol.unwrap_or_default();
-    refuse_promises(&flow).map_err(|problem| wrong(problem.to_owned()))?;
-    if named.is_none() && flow == FlowControl::default() {
-        return Ok(None);
-    }
-    let mut profile = match named {
-        Some(name) => {
-            let beside = folder.join(&name);
-            let name = if beside.is_file() {
-                beside.display().to_string()
-            } else {
-                name
-            };
-            Profile::open(&name).map_err(|error| wrong(error.to_string()))?
-        }
-        None => Profile::clean(),
-    };
-    let flags = LinkFlags {
-        delay: flow.typical_delay.map(|delay| format!("{delay}ms")),
-        rate: flow.max_throughput.map(|rate| format!("{rate}bit/s")),
-        ..LinkFlags::default()
-    };
-    profile.apply(&flags).map_err(|error| wrong(error.to_string()))?;
-    let spec = profile.spec().map_err(|error| wrong(error.to_string()))?;
-    spec.check().map_err(|error| wrong(error.to_string()))?;
-    Ok(Some(spec))
-}
-
-/// A link emulates a delay and a maximum; what bounds the network's behaviour cannot be promised.
-fn refuse_promises(flow: &FlowControl) -> Result<(), &'static str> {
-    let bounds = [
-        flow.min_delay,
-        flow.max_delay,
-        flow.min_throughput,
-        flow.averaging_window,
-    ];
-    if bounds.iter().any(Option::is_some) {
-        return Err(
-            "an emulated link has a typical-delay and a max-throughput; for others write a link file and name it as weir.link",
-        );
-    }
-    Ok(())
+    flow_control::link(named.as_deref(), &flow, folder).map_err(|problem| {
+        let key = format!("connection-map: {}: flowcontrol", joined.connection_id);
+        TestbedError::task(task, &key, problem)
+    })
 }
 
 fn inputs_are_connected_once(tasks: &[Task], connections: &[Connection]) -> Result<(), TestbedError> {

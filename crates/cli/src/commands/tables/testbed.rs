@@ -8,7 +8,7 @@ use super::{or_dash, table, titled};
 
 /// Tasks and connections of a workflow.
 pub fn testbed_workflow(workflow: &Workflow) -> String {
-    let mut tasks = table(&["task", "function", "host", "own cores", "parameters"]);
+    let mut tasks = table(&["task", "function", "host", "own cores", "CPU limit", "parameters"]);
     for task in &workflow.tasks {
         let defaults = &task.function.parameters;
         let set = task
@@ -21,6 +21,7 @@ pub fn testbed_workflow(workflow: &Workflow) -> String {
             task.function.id.clone(),
             on_host(task.host.as_ref()),
             or_dash(task.vcpu, |count| count.to_string()),
+            or_dash(task.cpu_limit, |cores| format!("{cores} cores")),
             set.join(" "),
         ]);
     }
@@ -140,9 +141,11 @@ pub fn testbed(summary: &Summary) -> String {
             task.function.clone(),
             on_host(task.host.as_ref()),
             format!(
-                "{}{}",
+                "{}{}{}",
                 cores.join(","),
-                if task.own_cores { "" } else { " shared" }
+                if task.own_cores { "" } else { " shared" },
+                task.cpu_limit
+                    .map_or(String::new(), |most| format!(", at most {most}")),
             ),
             format_bytes(task.taken.payload_bytes),
             format_bytes(task.given.payload_bytes),

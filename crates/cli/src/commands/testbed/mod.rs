@@ -352,7 +352,7 @@ fn remarks(measured: &Measured) -> Vec<String> {
     let mut notes = Vec::new();
     if summary.tasks.iter().all(|task| !task.limit) {
         notes.push(
-            "no task kept cores of its own busy: the rates are those of the workload and of round trips, not a capacity"
+            "no task used all of the CPU time that it has for itself: the rates are those of the workload and of round trips, not a capacity"
                 .to_owned(),
         );
     }

@@ -67,7 +67,14 @@ fn every_workflow_that_we_ship_is_one_and_so_is_its_json() {
             workflow
                 .tasks
                 .iter()
-                .map(|task| (task.name.clone(), task.parameters.clone(), task.vcpu))
+                .map(|task| {
+                    (
+                        task.name.clone(),
+                        task.parameters.clone(),
+                        task.vcpu,
+                        task.cpu_limit,
+                    )
+                })
                 .collect()
         };
         assert_eq!(tasks(&from_json), tasks(&workflow), "{name}");

@@ -165,6 +165,21 @@ fn requirements_that_the_host_cannot_meet_are_refused() {
             .contains("task middle: requirements: hardware: ram")
     );
     assert!(said("vcpu = 2\nram = 8192", LARGE).is_ok());
+    assert!(said("cpu-limit = 2", small).is_ok());
+    for too_much in ["cpu-limit = 2.1", "vcpu = 1\ncpu-limit = 1.1"] {
+        assert!(
+            said(too_much, small)
+                .expect_err("cores")
+                .contains("task middle: configuration: weir.cpu-limit")
+        );
+    }
+    for limit in ["0.04", "-1", "nan", "inf"] {
+        refused(
+            &text(&format!("cpu-limit = {limit}"), "", &WHOLE),
+            "task middle: configuration: weir.cpu-limit",
+            "the least is 0.05",
+        );
+    }
 }
 
 #[test]
