@@ -24,6 +24,7 @@ use crate::measured::Sample;
 use crate::network::{Joint, add_namespace, new_namespace};
 use crate::part::Part;
 use crate::place::{Places, place};
+use crate::plain_http::get;
 use crate::programs::path_with_sbin;
 use crate::relay::{Inside, Relay, listen_in, resolve};
 use crate::state::Registry;
@@ -34,6 +35,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of the end of a log is shown, bytes.
 const MOST_LOG: u64 = 64 << 10;
 const TERMINATE: i32 = 15;
+/// Requests to a cache until it counts as ready without a log, some 5 s of them.
+const MOST_ASKED: u32 = 100;
 
 /// This host, with its part of a workflow. The testbed's name must be claimed in the registry.
 pub(crate) struct LocalHost {
@@ -50,6 +53,8 @@ pub(crate) struct LocalHost {
     processes: BTreeMap<usize, Inmate>,
     /// To servers that run already, and between hosts.
     relays: Vec<Relay>,
+    /// Requests to see a cache's log begin, by task.
+    asked: BTreeMap<usize, u32>,
 }
 
 impl LocalHost {
@@ -63,6 +68,7 @@ impl LocalHost {
             joints: BTreeMap::new(),
             processes: BTreeMap::new(),
             relays: Vec::new(),
+            asked: BTreeMap::new(),
             part,
         })
     }
@@ -150,6 +156,27 @@ impl LocalHost {
         };
         self.processes.insert(index, process);
         Ok(started)
+    }
+
+    /// Whether a cache's log has begun: what writes it may see the first requests too late. Each call makes one request.
+    fn notes_requests(&mut self, index: usize) -> Result<bool, TestbedError> {
+        let task = self.task(index);
+        let Some(log) = &task.function.cache_log else {
+            return Ok(true);
+        };
+        let log = self.folder.join(&task.name).join(log);
+        let asked = self.asked.get(&index).copied().unwrap_or(0);
+        // A log of somebody else's function may be written late for good reasons.
+        if asked >= MOST_ASKED || std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+            return Ok(true);
+        }
+        let address = (Ipv4Addr::LOCALHOST, PORT).into();
+        // Only that it is noted matters.
+        let _ = self
+            .namespace(index)?
+            .run(|| get(address, cache_log::FIRST_PATH, 0));
+        self.asked.insert(index, asked + 1);
+        Ok(false)
     }
 
     /// File with the standard output of a task.
@@ -266,7 +293,7 @@ impl Host for LocalHost {
         let connected = self
             .namespace(task)?
             .run(|| TcpStream::connect((Ipv4Addr::LOCALHOST, PORT)).is_ok());
-        Ok(connected.unwrap_or(false))
+        Ok(connected.unwrap_or(false) && self.notes_requests(task)?)
     }
 
     fn endings(&mut self) -> Result<Vec<Option<Ending>>, TestbedError> {
