@@ -20,11 +20,13 @@ pub(crate) const AGREED: &str = "yes-really-load-this-host";
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The built-in documents.
-const BUILT_IN: [&str; 11] = [
+const BUILT_IN: [&str; 13] = [
     include_str!("functions/weir-source.toml"),
+    include_str!("functions/s3-source.toml"),
     include_str!("functions/cache.toml"),
     include_str!("functions/varnish.toml"),
     include_str!("functions/origin.toml"),
+    include_str!("functions/s3-origin.toml"),
     include_str!("functions/nginx-packaged.toml"),
     include_str!("functions/balancer.toml"),
     include_str!("functions/edge.toml"),

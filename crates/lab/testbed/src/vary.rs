@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use weir_load::schedule::Random;
 
-use crate::document::{Configuration, Document, OWN, Parameter};
+use crate::document::{Configuration, Document, Hardware, OWN, Parameter, Restriction, placement_on};
 use crate::error::TestbedError;
 
 /// Most combinations of one workflow.
@@ -85,6 +85,36 @@ fn set(document: &mut Document, varied: &Varied, value: &str) -> Result<(), Test
             format!("workflow {} has no such task", document.general.id),
         ));
     };
+    let hardware = match varied.parameter.as_str() {
+        "vcpu" => Hardware {
+            vcpu: Some(value.parse().map_err(|_| {
+                TestbedError::task(
+                    &varied.task,
+                    &varied.parameter,
+                    format!("'{value}' is no number of cores"),
+                )
+            })?),
+            ..hardware_of(task)
+        },
+        "host" => Hardware {
+            placement: Some(placement_on(value)),
+            ..hardware_of(task)
+        },
+        _ => {
+            set_parameter(task, varied, value);
+            return Ok(());
+        }
+    };
+    task.requirements.get_or_insert_default().hardware = Some(hardware);
+    Ok(())
+}
+
+fn hardware_of(task: &Restriction) -> Hardware {
+    let needs = task.requirements.as_ref();
+    needs.and_then(|needs| needs.hardware.clone()).unwrap_or_default()
+}
+
+fn set_parameter(task: &mut Restriction, varied: &Varied, value: &str) {
     let parameters = &mut task
         .configuration
         .get_or_insert_with(Configuration::default)
@@ -97,7 +127,6 @@ fn set(document: &mut Document, varied: &Varied, value: &str) -> Result<(), Test
         Some(known) => *known = changed,
         None => parameters.push(changed),
     }
-    Ok(())
 }
 
 /// Numbers of `count` runs, each `repeats` times: first in their order, then each repeat in one of its own, so that a machine that
@@ -166,6 +195,12 @@ connection = [{ from = "storage", to = "viewers" }]
             ]
         );
         assert_eq!(found[3].0["viewers.viewers"], "2");
+        let placed = all(&["viewers.host=h1,h2", "viewers.vcpu=2"]).expect("two");
+        let needs = |document: &Document| hardware_of(&document.processing.function_restrictions[1]);
+        assert_eq!(
+            (needs(&placed[1].1).placement.as_deref(), needs(&placed[1].1).vcpu),
+            (Some("ZZ-h2"), Some(2))
+        );
         assert_eq!(all(&[]).expect("one").len(), 1);
     }
 
@@ -186,6 +221,10 @@ connection = [{ from = "storage", to = "viewers" }]
             (
                 vec!["origin.segment=2s"],
                 "task origin: segment: workflow two has no such task",
+            ),
+            (
+                vec!["viewers.vcpu=two"],
+                "task viewers: vcpu: 'two' is no number of cores",
             ),
             (
                 vec!["viewers.viewers=1", "viewers.viewers=2"],
