@@ -84,6 +84,7 @@ frame_bytes() {
     1080p*-422-10) echo 5184000 ;;
     1080p*-4444-16) echo 16588800 ;;
     2160p*-422-10) echo 20736000 ;;
+    2160p*-4444-16) echo 66355200 ;;
     *) fail "how long is a frame of $1?" ;;
     esac
 }
