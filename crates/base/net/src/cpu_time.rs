@@ -117,7 +117,8 @@ pub fn remove(name: &str) -> io::Result<()> {
 
 fn remove_folder(folder: &Path) -> io::Result<()> {
     let mut tries = 0;
-    loop {
+    // Where nothing can be written, even the removal of what is not there fails.
+    while folder.exists() {
         match fs::remove_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             // A process that was killed leaves its group a moment after its end is seen.
@@ -128,6 +129,7 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
             done => return done,
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
