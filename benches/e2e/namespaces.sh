@@ -56,8 +56,10 @@ namespaces_make() {
     mount -t tmpfs tmpfs /run
     ip netns add near
     ip netns add far
-    # A queue for each core, as network cards have: threads on several cores would wait for each other at a single one.
+    # A queue for each core, as network cards have: threads on several cores would wait for each other at a single one. The
+    # kernel takes masks of at most 32 cores as one number.
     queues=$(nproc)
+    queues=$((queues < 32 ? queues : 32))
     ip link add weir-near netns near mtu "$mtu" numtxqueues "$queues" numrxqueues "$queues" \
         type veth peer name weir-far netns far mtu "$mtu" numtxqueues "$queues" numrxqueues "$queues"
     namespaces_host near weir-near "$NEAR_ADDRESS"

@@ -1,6 +1,7 @@
 //! Sockets and the host: batched UDP with segmentation offload in both directions, kernel timestamps, TTL, `TCP_INFO`,
-//! pacing clocks, the host's own drop counters and facts, and what its cloud reports about it; network namespaces, TUN devices
-//! and real-time priority for networks made on one host; the C library's allocator. It must not know what the bytes mean.
+//! pacing clocks, the host's own drop counters and facts, and what its cloud reports about it; network namespaces, TUN devices,
+//! real-time priority and bounds on CPU time for networks made on one host; the C library's allocator. It must not know what the
+//! bytes mean.
 //!
 //! This is the one crate that calls the kernel through raw pointers, so it may hold `unsafe`.
 #![allow(unsafe_code)]

@@ -226,6 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn a_block_has_the_bytes_of_its_packets_the_shorter_last_one_of_a_frame_too() {
+        let mut plan = plan();
+        plan.length = 1400;
+        let mut packer = StreamPacker::new(&plan, 0..8);
+        let (mut whole, mut shorter) = (0, 0);
+        while whole < 2 * u64::from(plan.format.bytes_per_frame) {
+            let (block, mut bytes) = (packer.next_block(), 0);
+            packer.pack(&block, |packet| {
+                bytes += u64::from(packet.length);
+                shorter += u32::from(packet.length < plan.length);
+            });
+            assert_eq!(packer.block_bytes(&block), bytes);
+            whole += bytes;
+        }
+        assert_eq!((whole, shorter), (2 * u64::from(plan.format.bytes_per_frame), 2));
+    }
+
+    #[test]
     fn a_sender_held_up_catches_up_at_twice_the_rate() {
         let mut packer = StreamPacker::new(&plan(), 0..8);
         let mut pacing = Pacing::new(&plan(), Rate(0), 5_000);
