@@ -150,11 +150,14 @@ struct Waiting {
     until_ns: u64,
 }
 
-/// Joins the parts of frames. Each share delivers its parts in order.
+/// Joins the parts of frames. Each share delivers its parts in order. A session begins with the first frame of the share
+/// that begins last: of several senders the first to reach one share need not be the first to reach another.
 #[derive(Debug)]
 pub struct Joiner {
     queues: Vec<VecDeque<Waiting>>,
     last: Option<FrameKey>,
+    /// The last session that began.
+    begun: Option<u32>,
     late: VecDeque<(u16, Frame)>,
 }
 
@@ -164,6 +167,7 @@ impl Joiner {
         Joiner {
             queues: (0..shares).map(|_| VecDeque::new()).collect(),
             last: None,
+            begun: None,
             late: VecDeque::new(),
         }
     }
@@ -197,23 +201,41 @@ impl Joiner {
 
     /// The next frame, if all of its parts have arrived, or have been waited for.
     pub fn poll(&mut self, now_ns: u64) -> Option<JoinedFrame> {
-        let (key, until_ns) = self.first()?;
-        // A share that is beyond the frame has no part of it.
-        if now_ns < until_ns && self.queues.iter().any(VecDeque::is_empty) {
-            return None;
+        loop {
+            let (key, until_ns) = self.first()?;
+            // A share that is beyond the frame has no part of it.
+            if now_ns < until_ns && self.queues.iter().any(VecDeque::is_empty) {
+                return None;
+            }
+            let is_before = self.is_before_session(key);
+            self.last = Some(key);
+            let take = |queue: &mut VecDeque<Waiting>| {
+                let is_next = queue.front()?.key == key;
+                is_next.then(|| queue.pop_front()?.part).flatten()
+            };
+            let parts: Vec<_> = self.queues.iter_mut().map(take).collect();
+            if !is_before {
+                self.begun = Some(key.session);
+                return Some(JoinedFrame { key, parts });
+            }
+            let parts = (0..).zip(parts);
+            self.late
+                .extend(parts.filter_map(|(share, part)| Some((share, part?))));
         }
-        self.last = Some(key);
-        let take = |queue: &mut VecDeque<Waiting>| {
-            let is_next = queue.front()?.key == key;
-            is_next.then(|| queue.pop_front()?.part).flatten()
-        };
-        Some(JoinedFrame {
-            key,
-            parts: self.queues.iter_mut().map(take).collect(),
-        })
     }
 
-    /// A part that arrived after its frame was joined without it, and its share.
+    /// Whether the first frame is one of a session that some share begins later.
+    fn is_before_session(&self, first: FrameKey) -> bool {
+        let begins = |queue: &VecDeque<Waiting>| {
+            let key = queue.front().map(|front| front.key);
+            key.filter(|key| key.session == first.session)
+        };
+        let begin: Option<Vec<FrameKey>> = self.queues.iter().map(begins).collect();
+        let is_later = begin.is_some_and(|keys| keys.iter().any(|key| *key > first));
+        is_later && self.begun != Some(first.session)
+    }
+
+    /// A part whose frame was joined without it, or is before those of its session, and its share.
     pub fn poll_late(&mut self) -> Option<(u16, Frame)> {
         self.late.pop_front()
     }

@@ -201,6 +201,36 @@ fn a_share_that_is_dark_during_a_restart_is_joined_afterwards() {
     two.push(0, 0, frame(1, 51, 0));
     two.push(0, 0, frame(1, 52, 1));
     two.push(0, 1, frame(1, 51, 1));
-    let numbers = [[Some(50), Some(50)], [Some(0), None], [Some(1), Some(1)]];
+    let numbers = [[Some(50), Some(50)], [Some(1), Some(1)]];
     assert_eq!(two.poll(0), numbers);
+    let before = two.joiner.poll_late().expect("the part of a frame before");
+    assert_eq!((before.0, before.1.sender_number), (0, 0));
+}
+
+/// Two senders merged: the first packets to arrive in one share are one's, and in the other the other's.
+#[test]
+fn a_session_begins_with_the_first_frame_that_all_shares_have() {
+    for earlier in [0, 1] {
+        let mut two = Two::new();
+        two.join(1, false);
+        for number in 6..9 {
+            two.push(0, earlier, frame(0, number, number as u32));
+        }
+        assert!(two.poll(0).is_empty(), "the other share may have it");
+        for number in 8..10 {
+            two.push(0, 1 - earlier, frame(1, number, number as u32));
+        }
+        assert_eq!(two.poll(0), [[Some(8), Some(8)]]);
+        let before = std::iter::from_fn(|| two.joiner.poll_late());
+        let before: Vec<_> = before.map(|(share, part)| (share, part.sender_number)).collect();
+        assert_eq!(before, [(earlier, 6), (earlier, 7)]);
+        // From there on, what a share lacks is missing.
+        two.push(0, earlier, frame(0, 10, 10));
+        two.push(0, 1 - earlier, frame(0, 10, 10));
+        let expected = match earlier {
+            0 => [[None, Some(9)], [Some(10), Some(10)]],
+            _ => [[Some(9), None], [Some(10), Some(10)]],
+        };
+        assert_eq!(two.poll(0), expected);
+    }
 }

@@ -157,6 +157,10 @@ impl Divided {
 
     /// Compares a frame with its picture.
     fn take(&mut self, joined: JoinedFrame) {
+        if self.whole + self.damaged == 0 {
+            let part = joined.parts.iter().flatten().next();
+            self.next = part.map_or(0, |part| part.sender_number);
+        }
         let expected = picture(self.next.into());
         let mut missing = 0;
         for (share, part) in (0..).zip(&joined.parts) {
@@ -382,6 +386,26 @@ fn senders_that_begin_with_different_frames_are_merged_though_their_media_times_
         assert_eq!((seen.rejected, seen.unrepaired), (0, 0), "{seen:?}");
         assert!(seen.elsewhere > 5, "{seen:?}");
     }
+}
+
+/// The first sender's first frame reaches one share and, as far as the other knows, was sent before the stream began there:
+/// that share begins with the second sender.
+#[test]
+fn a_frame_before_those_of_all_shares_is_no_damage() {
+    let late = Trouble {
+        dark_share: Some((1, 0, 3 * FRAME_NS)),
+        ..Trouble::default()
+    };
+    let second = Trouble {
+        begins: 1,
+        ..Trouble::default()
+    };
+    let setup = Setup {
+        stations: vec![Plan::default(); 2],
+        ..Setup::default()
+    };
+    let world = Divided::run(&setup, 2, &[late, second]);
+    assert_eq!((world.whole, world.damaged), (u64::from(world.frames) - 1, 0));
 }
 
 #[test]

@@ -33,13 +33,14 @@ impl Parts {
             self.least_transit_ns = timed.least_transit_ns;
         }
         self.joiner.push(now_ns, share, key, timed.given);
-        self.free.extend(self.joiner.poll_late());
     }
 
     /// The next frame, if its parts are there or waited for long enough; `length` gives the bytes of a frame with the format
     /// of this part, if it is known.
     pub(super) fn poll(&mut self, now_ns: u64, length: impl Fn(&Frame) -> Option<usize>) -> Option<Timed> {
-        let joined = self.joiner.poll(now_ns)?;
+        let joined = self.joiner.poll(now_ns);
+        self.free.extend(std::iter::from_fn(|| self.joiner.poll_late()));
+        let joined = joined?;
         let parts = || joined.parts.iter().flatten();
         let together = || parts().map(|part| part.bytes.len()).sum();
         let whole = parts().next().and_then(length).unwrap_or_else(together);
