@@ -139,7 +139,7 @@ pub struct CostArgs {
 }
 
 /// Parses a number of 0 or more.
-fn amount(text: &str) -> Result<f64, String> {
+pub(super) fn amount(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if (0.0..1e9).contains(&amount) => Ok(amount),
         _ => Err("write a number of 0 or more, as in 2.50".to_owned()),

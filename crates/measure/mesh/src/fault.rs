@@ -52,6 +52,12 @@ pub enum MeshError {
         /// What to do.
         advice: &'static str,
     },
+    /// Machines by name that cannot be launched together.
+    #[error("{what}")]
+    Fleet {
+        /// Which, and why.
+        what: String,
+    },
     /// Too few places to begin with.
     #[error(
         "{places} place(s) are too few for a pair: name at least two, with --hosts, --cloud or --pair, or test between zones of one with --zones"

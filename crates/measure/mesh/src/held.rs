@@ -9,18 +9,16 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::cloud::hosts::{Files, Launched, hosts_file, known_hosts};
-use crate::cloud::record::Record;
+use crate::cloud::record::{PlaceRecord, Record};
 use crate::cloud::{Keys, Launch, Own, Zone};
 use crate::engine::Engine;
 use crate::filter::{End, ExactPair};
 use crate::hosts::read_hosts;
 use crate::launch::{LaunchError, Machines, Removed};
-use crate::made::Made;
 use crate::place::{PlaceName, Places};
-use crate::price::Prices;
 use crate::run::MachinesCost;
 use crate::run::threads::{PREPARED_AT_ONCE, Presses};
-use crate::ssh::{Caller, on_all, reach};
+use crate::ssh::{Caller, on_all, reach, settle};
 use crate::state::{RunFolder, StateFolder};
 
 /// Maximum time until machines answer.
@@ -70,14 +68,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Writes down a launch of machines for a plan, which has its name; nothing is made.
+    /// Writes down a launch, which has its name; nothing is made. `places` gives its places, with prices.
     ///
     /// # Errors
     /// When it makes no sense, or a file or key cannot be made.
     pub fn begin(
         launch: &mut Launch,
-        made: &Made,
-        prices: &Prices,
+        places: impl FnOnce(&Launch) -> Vec<PlaceRecord>,
         means: Means<'_>,
     ) -> Result<Held, LaunchError> {
         let folder = means.state.begin(&launch.run)?;
@@ -94,7 +91,7 @@ impl Held {
             host_key_file: folder.path.join("host_key"),
         });
         record.own = launch.own.clone();
-        record.places = made.places(launch, prices);
+        record.places = places(launch);
         let tell = means.tell.clone();
         let machines = Machines::new(
             means.engine,
@@ -150,8 +147,11 @@ impl Held {
         let answers = on_all(&numbers, PREPARED_AT_ONCE, |host| {
             loop {
                 let answer = reach(&hosts[host], Caller { ssh, kill });
-                if answer.is_ok() || presses.count() > 0 || Instant::now() > deadline {
+                if presses.count() > 0 || Instant::now() > deadline {
                     return answer;
+                }
+                if answer.is_ok() {
+                    return settle(&hosts[host], Caller { ssh, kill });
                 }
                 sleep(5 * TICK);
             }
@@ -173,9 +173,9 @@ impl Held {
         self.machines.as_ref().map(Machines::record)
     }
 
-    /// Waits for a stop signal, the deadline, or --max-usd.
-    pub fn hold(&self, presses: &Presses, max_usd: Option<f64>) {
-        while presses.count() == 0 && now_unix_s() < self.until_unix_s {
+    /// Waits until it is not wanted any more, its deadline, or --max-usd.
+    pub fn hold(&self, is_over: &dyn Fn() -> bool, max_usd: Option<f64>) {
+        while !is_over() && now_unix_s() < self.until_unix_s {
             let cost = self.cost();
             if let Some(most) = max_usd.filter(|most| cost.usd + cost.usd_per_hour * REMOVAL_HOURS > *most) {
                 (self.tell)(&format!("--max-usd {most} is nearly reached"));

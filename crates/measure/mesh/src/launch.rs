@@ -43,9 +43,11 @@ pub enum LaunchError {
         /// What the engine said in its first place.
         failure: EngineFailure,
     },
-    /// Fewer than two machines came up.
-    #[error("only {up} of {asked} machines started, and a mesh needs two: {first}")]
+    /// Fewer machines came up than are needed.
+    #[error("only {up} of {asked} machines started, and {least} are needed: {first}")]
     TooFew {
+        /// Those that are needed.
+        least: usize,
         /// Those that did.
         up: usize,
         /// Those that were asked for.
@@ -278,8 +280,8 @@ impl Machines {
     /// removed again and the others go on.
     ///
     /// # Errors
-    /// When fewer than two machines are there in the end, it was interrupted, or files cannot be written. Whatever was
-    /// made is there until [`Machines::remove`].
+    /// When fewer than [`Launch::least`] machines are there in the end, it was interrupted, or files cannot be written.
+    /// Whatever was made is there until [`Machines::remove`].
     pub fn make(
         &self,
         launch: &mut Launch,
@@ -304,12 +306,13 @@ impl Machines {
         }
         let record = self.locked();
         let up = record.hosts().len();
-        if up < 2 {
+        if up < launch.least {
             let first = record.places.iter().find_map(|place| {
                 let problem = place.problem.as_deref()?;
                 Some(format!("{}: {problem}", place.place))
             });
             return Err(LaunchError::TooFew {
+                least: launch.least,
                 up,
                 asked: record.places.iter().map(|place| place.machines as usize).sum(),
                 first: first.unwrap_or_else(|| "no more were requested".into()),

@@ -46,5 +46,6 @@ pub mod state;
 mod suggest;
 #[cfg(feature = "programs")]
 pub mod tagged;
+pub mod wanted;
 
 pub use fault::MeshError;

@@ -11,10 +11,9 @@ use crate::cloud::{Launch, Zone};
 use crate::estimate::{Limits, Plan, TestShape, plan};
 use crate::filter::{Filters, Over};
 use crate::hosts::Host;
-use crate::instances::instance;
 use crate::place::{Place, PlaceName, Places};
 use crate::preset::Preset;
-use crate::price::{Prices, What};
+use crate::price::Prices;
 use crate::regions::{check_pairs, nodes_of_regions};
 use crate::rounds::Pair;
 use crate::run::Order;
@@ -142,16 +141,8 @@ impl Made {
     /// The places of a launch, with the prices of its machines.
     pub fn places(&self, launch: &Launch, prices: &Prices) -> Vec<PlaceRecord> {
         let price = |place: &Place| {
-            // For a program of the user's, the user gives prices.
-            let cloud = &place.name.cloud;
-            let price = prices.of(place, What::VmHour)?;
-            match launch.machine_types.get(cloud) {
-                _ if price.is_users() => Some(price.usd),
-                _ if launch.own.is_some() => None,
-                // The table of prices has the default types only.
-                Some(name) => instance(cloud, name).map(|known| known.usd_hour),
-                None => Some(price.usd),
-            }
+            let kind = launch.machine_types.get(&place.name.cloud);
+            prices.machine_hour(place, kind.map(String::as_str), launch.own.is_some())
         };
         let places = self.taking_part().into_iter();
         places

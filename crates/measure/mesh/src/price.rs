@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::MeshError;
 use crate::fault::shown;
-use crate::instances::Read;
+use crate::instances::{Read, instance};
 use crate::place::{CLOUDS, Place, PlaceName, Places, cloud};
 
 const TABLE: &str = include_str!("../data/prices.csv");
@@ -176,6 +176,20 @@ impl Prices {
         [region.as_str(), place.area.as_str(), "*"]
             .into_iter()
             .find_map(|area| self.0.get(&(cloud.clone(), area.to_owned(), what)))
+    }
+
+    /// What an hour of a machine costs, US dollars; none where it is not known. `kind` is its type, none for the default one of
+    /// its cloud. Machines `of_user` are made by a program of the user's, who gives their prices.
+    #[must_use]
+    pub fn machine_hour(&self, place: &Place, kind: Option<&str>, of_user: bool) -> Option<f64> {
+        let price = self.of(place, What::VmHour)?;
+        match kind {
+            _ if price.is_users() => Some(price.usd),
+            _ if of_user => None,
+            // The table of prices has the default types only.
+            Some(kind) => instance(&place.name.cloud, kind).map(|known| known.usd_hour),
+            None => Some(price.usd),
+        }
     }
 
     /// What a gigabyte to the internet costs at `CLOUD:REGION`, or at `CLOUD` in its regions that have no price of their

@@ -31,6 +31,8 @@ pub use testbed::{RunningPart, TestbedFolder, end_parts};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
+/// Time of a machine's first start.
+const FIRST_START: Duration = Duration::from_secs(600);
 /// Time to copy the program.
 const COPY: Duration = Duration::from_secs(300);
 /// Time that a test may take beyond what it plans.
@@ -344,6 +346,16 @@ fn bring(caller: Caller<'_>, host: &Host, folder: &str, programs: &Programs) -> 
 pub fn reach(host: &Host, caller: Caller<'_>) -> Result<(), Fault> {
     caller
         .call(host, "true", Input::None, Output::Text, SHORT)
+        .map(drop)
+}
+
+/// Waits until a machine has done what it does when it starts for the first time, such as to install packages.
+///
+/// # Errors
+/// When it does not answer, or takes more than ten minutes.
+pub fn settle(host: &Host, caller: Caller<'_>) -> Result<(), Fault> {
+    caller
+        .call(host, scripts::SETTLE, Input::None, Output::Text, FIRST_START)
         .map(drop)
 }
 

@@ -39,7 +39,7 @@ pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
     }
     tell(&held, global)?;
-    held.hold(&presses, plan.cost.max_usd);
+    held.hold(&|| presses.count() > 0, plan.cost.max_usd);
     let removed = held.remove()?;
     if global.json {
         print(&format!("{}\n", removed_json(&removed)))?;
@@ -57,12 +57,34 @@ pub fn launch(
 ) -> Result<Held, Failure> {
     let made = plan::make(plan_args, global)?;
     made.check()?;
-    let mut launch = spec(args)?;
-    launch.zones = made.zones();
-    launch.peering = plan_args.filter.peering;
+    let mut launch = Launch {
+        zones: made.zones(),
+        peering: plan_args.filter.peering,
+        // Fewer are no mesh.
+        least: 2,
+        ..spec(args)?
+    };
     if let Some(preset) = made.preset {
         preset.order(&mut launch);
     }
+    let prices = super::prices(plan_args.cost.prices.as_deref())?;
+    let places = |launch: &Launch| made.places(launch, &prices);
+    let held = begin(args, &mut launch, places, (presses, made.limits.max_usd), global)?;
+    if !global.quiet {
+        say(tables::mesh_plan(&made).trim_end());
+    }
+    held.up(&mut launch, ssh, presses)?;
+    Ok(held)
+}
+
+/// Writes down a launch of these places; nothing is made.
+pub fn begin(
+    args: &MachineArgs,
+    launch: &mut Launch,
+    places: impl FnOnce(&Launch) -> Vec<PlaceRecord>,
+    (presses, max_usd): (&Presses, Option<f64>),
+    global: &GlobalOptions,
+) -> Result<Held, Failure> {
     launch.check()?;
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
@@ -83,23 +105,19 @@ pub fn launch(
         tell: Arc::new(move |text| tell_unless(quiet, text)),
         complain: Arc::new(|text| tell_unless(false, text)),
     };
-    let prices = super::prices(plan_args.cost.prices.as_deref())?;
-    let held = Held::begin(&mut launch, &made, &prices, means)?;
-    if !quiet {
-        say(tables::mesh_plan(&made).trim_end());
-        let record = held.record();
-        let places = record.iter().flat_map(|record| &record.places);
-        if made.limits.max_usd.is_some() && places.into_iter().any(|place| place.usd_per_hour.is_none()) {
-            say(
-                "note: --max-usd excludes machines without a known price; set it with --prices, as in \
-                aws,*,vm-hour,0.09",
-            );
-        }
+    let held = Held::begin(launch, places, means)?;
+    let record = held.record();
+    let mut places = record.iter().flat_map(|record| &record.places);
+    if !quiet && max_usd.is_some() && places.any(|place| place.usd_per_hour.is_none()) {
+        say(
+            "note: --max-usd excludes machines without a known price; set it with --prices, as in \
+            aws,*,vm-hour,0.09",
+        );
     }
-    held.up(&mut launch, ssh, presses)?;
     Ok(held)
 }
 
+/// Says what happens, unless --quiet is given.
 fn tell_unless(quiet: bool, text: &str) {
     if !quiet {
         say(&format!("weir: {text}"));
@@ -107,7 +125,7 @@ fn tell_unless(quiet: bool, text: &str) {
 }
 
 /// The launch that the arguments describe.
-fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
+pub fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
     if args.admit.is_empty() && args.machines_by.is_none() {
         return Err(Failure::usage(
             "--admit is required: your public address, which alone may reach the machines by SSH \

@@ -13,9 +13,12 @@ mod status;
 mod sweep;
 mod window;
 
+pub use self::launch::{begin as begin_launch, spec as launch_spec};
 pub use self::launches::random_hex;
 pub use self::plan::hosts_of;
-pub use self::run::programs;
+pub use self::presses::watch as watch_presses;
+pub use self::run::{can_copy, has_ssh, programs};
+pub use self::sweep::finish_launches;
 
 use std::path::Path;
 
@@ -53,7 +56,7 @@ fn read_file(path: &Path, most: u64) -> Result<(String, Vec<u8>), Failure> {
 }
 
 /// The table of prices, overridden by the user's.
-fn prices(own: Option<&Path>) -> Result<Prices, Failure> {
+pub fn prices(own: Option<&Path>) -> Result<Prices, Failure> {
     const MOST: u64 = 4 << 20;
     let mut prices = Prices::known()?;
     if let Some(path) = own {

@@ -18,11 +18,11 @@ pub fn watch() -> Result<Presses, Failure> {
     if !ignores_hangup(&status) {
         signals.add_signal(SIGHUP).map_err(failed)?;
     }
-    let Presses { count, kill } = presses.clone();
+    let Presses { count, first, kill } = presses.clone();
     std::thread::spawn(move || {
         for _ in signals.forever() {
             match count.fetch_add(1, Ordering::Relaxed) {
-                0 => {}
+                0 => first.store(true, Ordering::Relaxed),
                 1 => kill.store(true, Ordering::Relaxed),
                 _ => std::process::exit(130),
             }

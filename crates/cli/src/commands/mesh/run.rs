@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::args::{CopyArgs, GlobalOptions, MeshRunArgs};
+use crate::args::{CopyArgs, GlobalOptions, MachineArgs, MeshRunArgs};
 use crate::units::{format_bytes, format_duration};
 use serde_json::json;
 use weir_mesh::cloud::Arch;
@@ -36,7 +36,7 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if !args.launch {
         return run_on(args, None, &presses, global);
     }
-    can_copy(args)?;
+    can_copy(&args.machines, &args.copies)?;
     lives_long_enough(args)?;
     let machines = launch::launch(&args.machines, &args.plan, &args.copies.ssh, &presses, global)?;
     let mut on_them = args.clone();
@@ -175,10 +175,10 @@ pub fn programs(args: &CopyArgs) -> Result<Programs, Failure> {
 }
 
 /// Fails before machines cost anything if no program fits them. A program that makes machines may install one.
-fn can_copy(args: &MeshRunArgs) -> Result<(), Failure> {
-    if args.machines.machines_by.is_none() {
-        let arch = if args.machines.arm { Arch::Arm } else { Arch::X86 };
-        let chosen = programs(&args.copies)?.choose(&format!("Linux {}", arch.machine()));
+pub fn can_copy(machines: &MachineArgs, copies: &CopyArgs) -> Result<(), Failure> {
+    if machines.machines_by.is_none() {
+        let arch = if machines.arm { Arch::Arm } else { Arch::X86 };
+        let chosen = programs(copies)?.choose(&format!("Linux {}", arch.machine()));
         chosen.map_err(|error| Failure::usage(format!("no program for the machines: {error}")))?;
     }
     Ok(())

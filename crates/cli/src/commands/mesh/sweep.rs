@@ -46,9 +46,48 @@ pub fn run(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if let Some(hosts) = &args.hosts {
         swept.sweep_hosts(hosts, args, &presses)?;
     }
-    let alive = swept.sweep_launches(args, &presses, global)?;
+    let which = Which {
+        state: args.tagged.state.as_deref(),
+        only: args.launch.as_deref(),
+        list: args.list,
+    };
+    let alive = swept.sweep_launches(which, &presses, global)?;
     swept.sweep_tagged(args, &looks, &alive, &presses);
     swept.tell(global)
+}
+
+/// Removes the machines of launches whose process is gone, by the records in this folder; returns the launches.
+pub fn finish_launches(state: Option<&Path>, global: &GlobalOptions) -> Result<Vec<Value>, Failure> {
+    let mut swept = Swept::default();
+    let which = Which {
+        state,
+        only: None,
+        list: false,
+    };
+    swept.sweep_launches(which, &Presses::default(), global)?;
+    swept.failure()?;
+    swept.launches.retain(|launch| word(launch, "outcome") != HELD);
+    Ok(swept.launches)
+}
+
+/// Outcome of a launch whose process runs.
+const HELD: &str = "held";
+
+/// Launches to finish.
+#[derive(Clone, Copy)]
+struct Which<'w> {
+    /// Folder of the launch records.
+    state: Option<&'w Path>,
+    /// This one alone.
+    only: Option<&'w str>,
+    /// Only say what would be removed.
+    list: bool,
+}
+
+impl Which<'_> {
+    fn has(&self, run: &str) -> bool {
+        self.only.is_none_or(|only| only == run)
+    }
 }
 
 impl Swept {
@@ -85,13 +124,13 @@ impl Swept {
     /// Finishes launches whose process is gone; returns those whose process runs.
     fn sweep_launches(
         &mut self,
-        args: &SweepArgs,
+        which: Which<'_>,
         presses: &Presses,
         global: &GlobalOptions,
     ) -> Result<BTreeSet<String>, Failure> {
         let mut alive = BTreeSet::new();
-        let state = state_folder(args.tagged.state.as_deref())?;
-        self.sweep_unrecorded(args, state.unrecorded()?)?;
+        let state = state_folder(which.state)?;
+        self.sweep_unrecorded(which, state.unrecorded()?)?;
         for mut folder in state.runs()? {
             let record = match folder.record() {
                 Ok(record) => record,
@@ -101,13 +140,13 @@ impl Swept {
                 }
             };
             let run = record.run.clone();
-            if args.launch.as_ref().is_some_and(|only| *only != run) {
+            if !which.has(&run) {
                 continue;
             }
             if !folder.try_lock()? {
-                self.launches.push(launch_json(&record, "held"));
+                self.launches.push(launch_json(&record, HELD));
                 alive.insert(run);
-            } else if args.list {
+            } else if which.list {
                 self.launches.push(launch_json(&record, "left"));
             } else {
                 self.finish(folder, record, presses, global)?;
@@ -117,7 +156,7 @@ impl Swept {
     }
 
     /// Removes the folders of launches that have nothing else, unless they are just beginning.
-    fn sweep_unrecorded(&mut self, args: &SweepArgs, folders: Vec<RunFolder>) -> Result<(), Failure> {
+    fn sweep_unrecorded(&mut self, which: Which<'_>, folders: Vec<RunFolder>) -> Result<(), Failure> {
         for mut folder in folders {
             let run = folder
                 .path
@@ -125,17 +164,17 @@ impl Swept {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            if args.launch.as_ref().is_some_and(|only| *only != run) || !folder.try_lock()? {
+            if !which.has(&run) || !folder.try_lock()? {
                 continue;
             }
             // It may have got its record, machines and its end since it was looked for.
             if folder.is_recorded() {
                 continue;
             }
-            if !args.list {
+            if !which.list {
                 folder.remove()?;
             }
-            let outcome = if args.list { "left" } else { "removed" };
+            let outcome = if which.list { "left" } else { "removed" };
             self.launches
                 .push(json!({ "launch": run, "outcome": outcome, "places": [] }));
         }
@@ -281,6 +320,11 @@ impl Swept {
             ));
             print(&text)?;
         }
+        self.failure()
+    }
+
+    /// What could not be removed.
+    fn failure(&self) -> Result<(), Failure> {
         match self.failed.first() {
             None => Ok(()),
             Some(first) => Err(Failure::environment(format!(

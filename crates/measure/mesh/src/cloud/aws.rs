@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::cloud_init::user_data;
 use super::network::{Placement, to};
-use super::{Arch, Image, Launch, MESH_PER_GROUP, Zone, distinct, enough_zones, header, literal, numbered};
+use super::{
+    Arch, Image, Launch, MESH_PER_GROUP, Zone, distinct, enough_zones, header, literal, nth, numbered,
+};
 use crate::place::PlaceName;
 
 /// Accounts whose images these are: Canonical's, Debian's, Amazon's.
@@ -19,7 +21,8 @@ const ZONE: &str = "^[a-z]+(-[a-z]+)+-[0-9][a-z]$";
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
     let zones = launch.zones_of(place);
-    let kind = launch.machine_type("aws", ["c5.large", "c6g.large"]);
+    let types = launch.types_of(place, ["c5.large", "c6g.large"]);
+    let offered = offered(&types);
     let (architecture, word) = match launch.arch {
         Arch::X86 => ("x86_64", "amd64"),
         Arch::Arm => ("arm64", "arm64"),
@@ -44,19 +47,15 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
                     { "name": "architecture", "values": [architecture] },
                 ],
             } },
-            // Not every zone has every type.
-            "aws_ec2_instance_type_offerings": { "zones": {
-                "location_type": "availability-zone",
-                "filter": { "name": "instance-type", "values": [kind] },
-            } },
+            "aws_ec2_instance_type_offerings": offered,
         },
         "locals": {
             "zones": format!(
-                "${{[for zone in sort(data.aws_ec2_instance_type_offerings.zones.locations) : zone if \
-                 length(regexall(\"{ZONE}\", zone)) > 0]}}"
+                "${{[for zone in sort({}) : zone if length(regexall(\"{ZONE}\", zone)) > 0]}}",
+                zones_of_all(&offered)
             ),
         },
-        "resource": resources(launch, place, &zones, kind),
+        "resource": resources(launch, place, &zones, &types),
         "output": {
             "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
                 let host = format!("aws_instance.host{}", index + 1);
@@ -66,13 +65,37 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
                     "private-address": format!("${{{host}.private_ip}}"),
                     "network": launch.network(place),
                     "zone": format!("${{{host}.availability_zone}}"),
-                    "instance-type": kind,
+                    "instance-type": types[index],
                     "placement-group": if launch.placement == Placement::Any { String::new() } else { group_name(launch) },
                 })
             }).collect::<Vec<Value>>() },
             "network": { "value": { "id": "${aws_vpc.mesh.id}", "links": links(launch, place) } },
         },
     })
+}
+
+/// In which zones each type is offered: not every zone has every type.
+fn offered(types: &[&str]) -> Map<String, Value> {
+    let zones = |(index, kind): (usize, &&str)| {
+        let offered = json!({
+            "location_type": "availability-zone",
+            "filter": { "name": "instance-type", "values": [kind] },
+        });
+        (nth("zones", index), offered)
+    };
+    distinct(types).into_iter().enumerate().map(zones).collect()
+}
+
+/// The zones in which all types are offered, in the engine's own words.
+fn zones_of_all(offered: &Map<String, Value>) -> String {
+    let names = offered.keys();
+    let lists: Vec<String> = names
+        .map(|name| format!("data.aws_ec2_instance_type_offerings.{name}.locations"))
+        .collect();
+    match &lists[..] {
+        [only] => only.clone(),
+        lists => format!("setintersection({})", lists.join(", ")),
+    }
 }
 
 fn group_name(launch: &Launch) -> String {
@@ -118,7 +141,7 @@ fn join(launch: &Launch, place: &PlaceName, resources: &mut Value) {
 }
 
 /// The network has a subnet in each zone where machines are.
-fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone], kind: &str) -> Value {
+fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone], types: &[&str]) -> Value {
     let subnets = distinct(zones);
     let subnet_of = |host: usize| {
         subnets
@@ -149,7 +172,9 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone], kind: &str) -> 
             "route_table_id": "${aws_route_table.mesh.id}",
         })),
         "aws_security_group": groups,
-        "aws_instance": numbered(zones.len(), "host", |host| instance(launch, kind, &ids, subnet_of(host))),
+        "aws_instance": numbered(zones.len(), "host", |host| {
+            instance(launch, types[host - 1], &ids, subnet_of(host))
+        }),
     });
     let strategy = match launch.placement {
         Placement::Any => None,

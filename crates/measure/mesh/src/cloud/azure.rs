@@ -13,6 +13,7 @@ const SECONDS_A_DAY: i64 = 24 * 3600;
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
     let zones = launch.zones_of(place);
+    let sizes = sizes(launch, place);
     json!({
         "terraform": header("azurerm", "hashicorp/azurerm", ">= 4.0, < 5.0"),
         // The subscription is what ARM_SUBSCRIPTION_ID says.
@@ -29,7 +30,7 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
                     "private-address": format!("${{azurerm_network_interface.host{number}.private_ip_address}}"),
                     "network": launch.network(place),
                     "zone": zones[index].to_string(),
-                    "instance-type": size(launch),
+                    "instance-type": sizes[index],
                 })
             }).collect::<Vec<Value>>() },
             "network": { "value": { "id": "${azurerm_virtual_network.mesh.id}" } },
@@ -37,8 +38,8 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     })
 }
 
-fn size(launch: &Launch) -> &str {
-    launch.machine_type("azure", ["Standard_D2s_v5", "Standard_D2ps_v5"])
+fn sizes<'l>(launch: &'l Launch, place: &PlaceName) -> Vec<&'l str> {
+    launch.types_of(place, ["Standard_D2s_v5", "Standard_D2ps_v5"])
 }
 
 /// Whether a size has a virtual function of the card: burstable and basic ones have not, and with it goes a larger MTU.
@@ -50,6 +51,7 @@ fn is_accelerated(size: &str) -> bool {
 
 fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
     let hosts = zones.len();
+    let sizes = sizes(launch, place);
     let name = launch.name(place);
     // What every kind of resource has.
     let common = |name: &str, more: Value| {
@@ -91,7 +93,7 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
         }),
         "azurerm_network_interface": numbered(hosts, "host", |number| {
             common(&format!("host{number}"), json!({
-                "accelerated_networking_enabled": is_accelerated(size(launch)),
+                "accelerated_networking_enabled": is_accelerated(sizes[number - 1]),
                 "ip_configuration": {
                     "name": "mesh",
                     "subnet_id": "${azurerm_subnet.mesh.id}",
@@ -101,7 +103,8 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
             }))
         }),
         "azurerm_linux_virtual_machine": numbered(hosts, "host", |number| {
-            common(&format!("host{number}"), machine(launch, number, &zones[number - 1]))
+            let machine = machine(launch, number, &zones[number - 1], sizes[number - 1]);
+            common(&format!("host{number}"), machine)
         }),
         "azurerm_dev_test_global_vm_shutdown_schedule": numbered(hosts, "host", |number| json!({
             "virtual_machine_id": format!("${{azurerm_linux_virtual_machine.host{number}.id}}"),
@@ -141,7 +144,7 @@ fn join(launch: &Launch, place: &PlaceName, resources: &mut Value) {
     }
 }
 
-fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
+fn machine(launch: &Launch, number: usize, zone: &Zone, size: &str) -> Value {
     let (publisher, offer, sku) = match (launch.image("azure"), launch.arch) {
         (Image::Debian, Arch::X86) => ("Debian", "debian-12", "12-gen2"),
         (Image::Debian, Arch::Arm) => ("Debian", "debian-12", "12-arm64"),
@@ -149,7 +152,7 @@ fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
         (_, Arch::Arm) => ("Canonical", "ubuntu-24_04-lts", "server-arm64"),
     };
     let mut machine = json!({
-        "size": size(launch),
+        "size": size,
         // Not the user that cloud-init makes: Azure wants one of its own.
         "admin_username": "weiradmin",
         "admin_ssh_key": { "username": "weiradmin", "public_key": launch.keys.operator_public.trim() },

@@ -5,6 +5,9 @@ use serde_json::json;
 
 use super::{Launch, USER};
 
+/// Configuration of the SSH server that comes before the system's own.
+const SSH_SERVER: &str = "/etc/ssh/sshd_config.d/00-weir.conf";
+
 /// Script that cloud-init runs at every start: a deadline that a restart does not forget.
 const SCRIPT: &str = "/var/lib/cloud/scripts/per-boot/weir";
 
@@ -24,7 +27,7 @@ const LIMITS: &str = "/etc/security/limits.d/90-weir.conf";
 
 /// The user data of a machine in this cloud.
 pub fn user_data(launch: &Launch, cloud: &str) -> String {
-    let document = json!({
+    let mut document = json!({
         "users": ["default", {
             "name": USER,
             "shell": "/bin/bash",
@@ -32,7 +35,7 @@ pub fn user_data(launch: &Launch, cloud: &str) -> String {
             "ssh_authorized_keys": [launch.keys.operator_public.trim()],
         }],
         "ssh_pwauth": false,
-        "disable_root": true,
+        "disable_root": !launch.root,
         "ssh_keys": {
             "ed25519_private": launch.keys.host_private,
             "ed25519_public": launch.keys.host_public.trim(),
@@ -43,6 +46,18 @@ pub fn user_data(launch: &Launch, cloud: &str) -> String {
             { "path": LIMITS, "permissions": "0644", "content": format!("{USER} - rtprio 99\n{USER} - nofile 1048576\n") },
         ],
     });
+    if launch.root {
+        // For root, too: cloud-init gives it these keys.
+        document["ssh_authorized_keys"] = json!([launch.keys.operator_public.trim()]);
+        if let Some(files) = document["write_files"].as_array_mut() {
+            let text = "PermitRootLogin prohibit-password\n";
+            files.push(json!({ "path": SSH_SERVER, "permissions": "0644", "content": text }));
+        }
+    }
+    if !launch.packages.is_empty() {
+        document["package_update"] = true.into();
+        document["packages"] = json!(launch.packages);
+    }
     // JSON is YAML.
     format!("#cloud-config\n{document:#}\n")
 }

@@ -12,6 +12,7 @@ const ZONES: &str = "data.google_compute_zones.zones.names";
 
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
+    let types = types(launch, place);
     json!({
         "terraform": header("google", "hashicorp/google", ">= 6.0, < 8.0"),
         // The project is what GOOGLE_PROJECT or gcloud's configuration says.
@@ -27,7 +28,7 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
                     "private-address": format!("${{{host}.network_interface[0].network_ip}}"),
                     "network": launch.network(place),
                     "zone": format!("${{{host}.zone}}"),
-                    "instance-type": machine_type(launch),
+                    "instance-type": types[index],
                 })
             }).collect::<Vec<Value>>() },
             "network": { "value": { "id": "${google_compute_network.mesh.self_link}" } },
@@ -35,8 +36,8 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     })
 }
 
-fn machine_type(launch: &Launch) -> &str {
-    launch.machine_type("gcp", ["e2-standard-2", "t2a-standard-1"])
+fn types<'l>(launch: &'l Launch, place: &PlaceName) -> Vec<&'l str> {
+    launch.types_of(place, ["e2-standard-2", "t2a-standard-1"])
 }
 
 fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
@@ -58,7 +59,7 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
         "source_ranges": members,
         "allow": [{ "protocol": "all" }],
     });
-    let zones = launch.zones_of(place);
+    let (zones, types) = (launch.zones_of(place), types(launch, place));
     let mut resources = json!({
         // Networks and their rules have no labels: the run is in their names.
         "google_compute_network": { "mesh": network },
@@ -69,7 +70,7 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
         } },
         "google_compute_firewall": firewalls,
         "google_compute_instance": numbered(names.len(), "host", |number| {
-            instance(launch, &name, number, &zones[number - 1])
+            instance(launch, &format!("{name}-{number}"), &zones[number - 1], types[number - 1])
         }),
     });
     let policy = match launch.placement {
@@ -93,7 +94,7 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
     resources
 }
 
-fn instance(launch: &Launch, name: &str, number: usize, zone: &Zone) -> Value {
+fn instance(launch: &Launch, name: &str, zone: &Zone, kind: &str) -> Value {
     let word = match launch.arch {
         Arch::X86 => "amd64",
         Arch::Arm => "arm64",
@@ -109,8 +110,8 @@ fn instance(launch: &Launch, name: &str, number: usize, zone: &Zone) -> Value {
         scheduling["preemptible"] = true.into();
     }
     let mut instance = json!({
-        "name": format!("{name}-{number}"),
-        "machine_type": machine_type(launch),
+        "name": name,
+        "machine_type": kind,
         "zone": match zone.index() {
             Some(index) => format!("${{{ZONES}[{index}]}}"),
             None => zone.to_string(),

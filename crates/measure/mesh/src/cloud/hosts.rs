@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Launch;
 use super::network::Network;
-use super::{Launch, USER};
 use crate::MeshError;
 use crate::fault::shown;
 use crate::place::PlaceName;
@@ -43,7 +43,7 @@ pub struct Launched {
     /// Fault domain that was asked for; may be empty.
     #[serde(default)]
     pub fault_domain: String,
-    /// User there, if it is not [`USER`].
+    /// User there, if it is not the launch's.
     pub user: Option<String>,
     /// Port of its SSH server, if it is not 22.
     pub port: Option<u16>,
@@ -144,7 +144,7 @@ pub fn hosts_file(launch: &Launch, hosts: &[(PlaceName, Launched)], files: Files
         "# Launched by 'weir mesh launch' as run {}. These machines terminate themselves.\ndefaults:\n  user: {}\n  key: {}\n  \
          ssh-arguments: {}\nhosts:\n",
         launch.run,
-        word(USER),
+        word(launch.user()),
         word(&files.key.display().to_string()),
         word(&arguments)
     );

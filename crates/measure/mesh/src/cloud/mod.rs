@@ -174,6 +174,15 @@ pub struct Launch {
     pub keys: Keys,
     /// Types of machine by cloud, instead of the smallest that is not burstable.
     pub machine_types: BTreeMap<String, String>,
+    /// The type of each machine of a place, in the order of its zones; none for that of its cloud. A place that is not there has
+    /// machines of its cloud's type.
+    pub types: BTreeMap<PlaceName, Vec<Option<String>>>,
+    /// Machines without which there is no use for the others.
+    pub least: usize,
+    /// SSH lets in root, with the operator's key, instead of [`USER`].
+    pub root: bool,
+    /// Packages of the system that machines install when they start.
+    pub packages: Vec<String>,
     /// Systems by cloud, instead of Ubuntu.
     pub images: BTreeMap<String, Image>,
     /// Machines that the cloud may take back, for less money.
@@ -228,13 +237,8 @@ impl Launch {
 
     /// Names of a place's machines, of which the first carries the place's own.
     pub fn host_names(&self, place: &PlaceName) -> Vec<String> {
-        let stem = folder_name(place);
-        (1..=self.zones_of(place).len())
-            .map(|number| match number {
-                1 => stem.clone(),
-                number => format!("{stem}-{number}"),
-            })
-            .collect()
+        let numbers = 1..=self.zones_of(place).len();
+        numbers.map(|number| host_name(place, number)).collect()
     }
 
     /// That what was asked for fits together, as far as that can be said without asking the cloud.
@@ -284,12 +288,30 @@ impl Launch {
         format!("weir-{}-{}", self.run, place.region)
     }
 
-    fn machine_type<'l>(&'l self, cloud: &str, [x86, arm]: [&'l str; 2]) -> &'l str {
+    /// The type of each machine of a place, where it is said which; else none.
+    fn asked_types(&self, place: &PlaceName) -> Vec<Option<&str>> {
+        let of_cloud = self.machine_types.get(&place.cloud);
+        let own = self.types.get(place).map_or(&[][..], Vec::as_slice);
+        let of_machine = |index: usize| own.get(index).and_then(Option::as_ref).or(of_cloud);
+        let machines = 0..self.zones_of(place).len();
+        machines
+            .map(|index| of_machine(index).map(String::as_str))
+            .collect()
+    }
+
+    /// The type of each machine of a place; of these two, for x86-64 and ARM, where nothing else is said.
+    fn types_of<'l>(&'l self, place: &PlaceName, [x86, arm]: [&'l str; 2]) -> Vec<&'l str> {
         let smallest = match self.arch {
             Arch::X86 => x86,
             Arch::Arm => arm,
         };
-        self.machine_types.get(cloud).map_or(smallest, String::as_str)
+        let asked = self.asked_types(place).into_iter();
+        asked.map(|asked| asked.unwrap_or(smallest)).collect()
+    }
+
+    /// The user that SSH lets in.
+    fn user(&self) -> &'static str {
+        if self.root { "root" } else { USER }
     }
 
     fn tags(&self) -> Value {
@@ -311,16 +333,21 @@ impl Launch {
 /// # Errors
 /// When it has another form, or the cloud is unknown.
 pub fn of_cloud(text: &str) -> Result<(String, &str), MeshError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let (name, word) = text
         .split_once('=')
-        .filter(|(_, word)| !word.is_empty() && word.chars().all(fits))
+        .filter(|(_, word)| is_setting(word))
         .ok_or_else(|| MeshError::BadForm {
             text: shown(text),
             what: "setting of a cloud",
             form: "write CLOUD=WORD, as in aws=c7i.large",
         })?;
     Ok((cloud(name)?.to_owned(), word))
+}
+
+/// Whether a word may be what a user sets for a cloud, such as a type of machine.
+pub(crate) fn is_setting(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !word.is_empty() && word.chars().all(fits)
 }
 
 /// Name of a place's folder, and of its first machine.
@@ -332,12 +359,20 @@ pub fn folder_name(place: &PlaceName) -> String {
     }
 }
 
-/// Zones, each once, in their order.
-fn distinct(zones: &[Zone]) -> Vec<&Zone> {
+/// Name of a machine of a place, from 1.
+pub(crate) fn host_name(place: &PlaceName, number: usize) -> String {
+    match number {
+        1 => folder_name(place),
+        number => format!("{}-{number}", folder_name(place)),
+    }
+}
+
+/// Zones or types, each once, in their order.
+fn distinct<T: PartialEq>(all: &[T]) -> Vec<&T> {
     let mut seen = Vec::new();
-    for zone in zones {
-        if !seen.contains(&zone) {
-            seen.push(zone);
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
         }
     }
     seen
@@ -365,6 +400,14 @@ fn numbered(count: usize, stem: &str, make: impl Fn(usize) -> Value) -> Value {
         .map(|number| (format!("{stem}{number}"), make(number)))
         .collect();
     Value::Object(all)
+}
+
+/// A name of one of several, which is the stem alone for the first: `zones`, `zones2`.
+fn nth(stem: &str, index: usize) -> String {
+    match index {
+        0 => stem.to_owned(),
+        index => format!("{stem}{}", index + 1),
+    }
 }
 
 /// What stands in front of every module.

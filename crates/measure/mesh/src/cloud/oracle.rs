@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::azure::quoted;
 use super::cloud_init::user_data;
 use super::network::{Placement, to};
-use super::{Image, Launch, Zone, enough_zones, header, numbered};
+use super::{Image, Launch, Zone, distinct, enough_zones, header, nth, numbered};
 use crate::MeshError;
 use crate::place::PlaceName;
 
@@ -24,7 +24,7 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
         });
     };
     let names = launch.host_names(place);
-    let shape = launch.machine_type("oracle", ["VM.Standard.E4.Flex", "VM.Standard.A1.Flex"]);
+    let shapes = launch.types_of(place, ["VM.Standard.E4.Flex", "VM.Standard.A1.Flex"]);
     let (system, version) = match launch.image("oracle") {
         Image::OracleLinux => ("Oracle Linux", "9"),
         _ => ("Canonical Ubuntu", "24.04"),
@@ -34,16 +34,19 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
         "provider": { "oci": { "region": place.region } },
         "data": {
             "oci_identity_availability_domains": { "zones": { "compartment_id": compartment } },
-            "oci_core_images": { "image": {
-                "compartment_id": compartment,
-                "operating_system": system,
-                "operating_system_version": version,
-                "shape": shape,
-                "sort_by": "TIMECREATED",
-                "sort_order": "DESC",
-            } },
+            // Not every image is for every shape.
+            "oci_core_images": Map::from_iter(distinct(&shapes).into_iter().enumerate().map(|(index, shape)| {
+                (nth("image", index), json!({
+                    "compartment_id": compartment,
+                    "operating_system": system,
+                    "operating_system_version": version,
+                    "shape": shape,
+                    "sort_by": "TIMECREATED",
+                    "sort_order": "DESC",
+                }))
+            })),
         },
-        "resource": resources(launch, place, compartment, shape),
+        "resource": resources(launch, place, compartment, &shapes),
         "output": {
             "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
                 let host = format!("oci_core_instance.host{}", index + 1);
@@ -54,7 +57,7 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
                     "network": launch.network(place),
                     // Its zones have a prefix of the tenancy's and the region's: abCD:UK-LONDON-1-AD-1.
                     "zone": format!("${{try(regex(\"AD-[0-9]+$\", {host}.availability_domain), \"\")}}"),
-                    "instance-type": shape,
+                    "instance-type": shapes[index],
                     "fault-domain": fault_domain(launch.placement, index + 1).unwrap_or_default(),
                 })
             }).collect::<Vec<Value>>() },
@@ -118,7 +121,7 @@ fn routes(launch: &Launch, place: &PlaceName) -> Vec<Value> {
     std::iter::once(out).chain(joined).collect()
 }
 
-fn resources(launch: &Launch, place: &PlaceName, compartment: &str, shape: &str) -> Value {
+fn resources(launch: &Launch, place: &PlaceName, compartment: &str, shapes: &[&str]) -> Value {
     let zones = launch.zones_of(place);
     let name = format!("weir-{}", launch.run);
     let common = |more: Value| {
@@ -160,7 +163,7 @@ fn resources(launch: &Launch, place: &PlaceName, compartment: &str, shape: &str)
             "security_list_ids": ["${oci_core_security_list.mesh.id}"],
         })) },
         "oci_core_instance": numbered(zones.len(), "host", |host| {
-            common(instance(launch, shape, host, &zones[host - 1]))
+            common(instance(launch, shapes, host, &zones[host - 1]))
         }),
     });
     join(launch, place, &common, &mut resources);
@@ -175,11 +178,20 @@ fn domain(zone: &Zone) -> String {
     }
 }
 
-fn instance(launch: &Launch, shape: &str, host: usize, zone: &Zone) -> Value {
+fn instance(launch: &Launch, shapes: &[&str], host: usize, zone: &Zone) -> Value {
+    let shape = shapes[host - 1];
+    let images = distinct(shapes);
+    let image = nth(
+        "image",
+        images.iter().position(|other| **other == shape).unwrap_or(0),
+    );
     let mut instance = json!({
         "availability_domain": domain(zone),
         "shape": shape,
-        "source_details": { "source_type": "image", "source_id": "${data.oci_core_images.image.images[0].id}" },
+        "source_details": {
+            "source_type": "image",
+            "source_id": format!("${{data.oci_core_images.{image}.images[0].id}}"),
+        },
         "create_vnic_details": {
             "subnet_id": "${oci_core_subnet.mesh.id}",
             "assign_public_ip": true,

@@ -20,6 +20,8 @@ const TICK: Duration = Duration::from_millis(500);
 pub struct Presses {
     /// How many there were.
     pub count: Arc<AtomicUsize>,
+    /// Set by the first.
+    pub first: Arc<AtomicBool>,
     /// Set by the second: aborts the programs on hosts.
     pub kill: Arc<AtomicBool>,
 }

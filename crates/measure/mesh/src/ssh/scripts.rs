@@ -84,7 +84,10 @@ pub(super) fn clean(folder: &str) -> String {
     format!("{}; rm -rf {folder}", end_agent(&folder))
 }
 
-/// The same for every folder of the user's, and says which.
+/// Waits for cloud-init, where there is one: what it could not do will be missed where it is needed.
+pub(super) const SETTLE: &str = "cloud-init status --wait > /dev/null 2>&1; true";
+
+/// The same as [`clean`] for every folder of the user's, and says which.
 pub(super) const SWEEP: &str = "for folder in /tmp/weir-mesh-*; do \
      if [ -d \"$folder\" ] && [ -O \"$folder\" ]; then \
      if [ -s \"$folder/pid\" ]; then kill \"$(cat \"$folder/pid\")\" 2>/dev/null; fi; \

@@ -21,9 +21,9 @@ const PLACES: [&str; 4] = [
     "oracle:uk-london-1",
 ];
 
-/// The smallest launch, one with everything that can be asked for, one in two zones of a region, and one of which the other
-/// region is there, on either side of the connection.
-fn launches(place: &str) -> [(&'static str, Launch); 4] {
+/// The smallest launch, one with everything that can be asked for, one in two zones of a region, one of which the other
+/// region is there, on either side of the connection, and one of a testbed's machines.
+fn launches(place: &str) -> [(&'static str, Launch); 5] {
     let small = Launch {
         run: "ab12cd34ef".into(),
         delete_after_unix_s: 1_800_000_000,
@@ -89,18 +89,38 @@ fn launches(place: &str) -> [(&'static str, Launch); 4] {
         .into(),
         zones: [
             (before, vec![Zone::Any]),
-            (here, vec![Zone::Any, Zone::Any]),
+            (here.clone(), vec![Zone::Any, Zone::Any]),
             (after, vec![Zone::Any]),
         ]
         .into(),
         ..small.clone()
     };
+    let fleet = fleet(here, &small);
     [
         ("small", small),
+        ("fleet", fleet),
         ("large", large),
         ("zones", zones),
         ("peered", peered),
     ]
+}
+
+/// Machines of three types, two of them the same, that let in root and install a package.
+fn fleet(place: PlaceName, small: &Launch) -> Launch {
+    let (kind, larger) = match place.cloud.as_str() {
+        "aws" => ("c5.large", "c6in.xlarge"),
+        "gcp" => ("e2-standard-2", "c2-standard-4"),
+        "azure" => ("Standard_D2s_v5", "Standard_B2s"),
+        _ => ("VM.Standard.E4.Flex", "VM.Standard2.1"),
+    };
+    let types = vec![None, Some(larger.to_owned()), Some(kind.to_owned())];
+    Launch {
+        root: true,
+        packages: vec!["nginx-light".to_owned()],
+        types: [(place.clone(), types)].into(),
+        zones: [(place, vec![Zone::Any; 3])].into(),
+        ..small.clone()
+    }
 }
 
 fn folder_of(name: &str) -> PathBuf {
