@@ -83,7 +83,8 @@ pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use tcp::TcpArgs;
 pub use testbed::{
-    AudienceArgs, ExportArgs, FunctionFiles, TestbedCommand, TestbedRunArgs, TestbedServeArgs,
+    AudienceArgs, ExportArgs, FunctionFiles, TestbedCommand, TestbedLaunchArgs, TestbedRunArgs,
+    TestbedServeArgs,
 };
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;

@@ -4,10 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use weir_mesh::wanted::Wanted;
 use weir_testbed::Varied;
 use weir_units::{Rate, Share};
 
 use super::mesh::CopyArgs;
+use super::mesh_machines::MachineArgs;
+use super::mesh_pairs::amount;
 
 /// Default name of a testbed.
 const DEFAULT_TESTBED: &str = "testbed";
@@ -21,7 +24,7 @@ pub enum TestbedCommand {
     /// for each task the bytes in and out by the kernel's counters, CPU time and memory. Titles are generated once by
     /// ffmpeg. Tasks that are placed on hosts run there, over SSH, for which this program and titles are copied to them. The run is kept in the results store, with the runs of the viewers as its parts. Ctrl-C ends the run and
     /// keeps what was measured. Everything is removed from the hosts when it ends. Needs root.
-    Run(TestbedRunArgs),
+    Run(Box<TestbedRunArgs>),
     /// Serve the workflow API of the standard, and run the workflows that it creates.
     ///
     /// POST /workflows with a workflow description document creates a workflow, GET /workflows/ID retrieves it with its state and
@@ -110,7 +113,8 @@ Example:
     /// Remove leftovers of runs that were killed.
     ///
     /// Ends the processes and removes the namespaces, configuration and logs of testbeds whose runner is gone; with --hosts, on
-    /// other hosts as well. Testbeds that run stay, unless --all is given.
+    /// other hosts as well. Removes machines that were launched from this host by a process that is gone. Testbeds that run
+    /// stay, unless --all is given.
     #[command(after_help = "\
 Example:
     $ weir testbed clean
@@ -125,6 +129,9 @@ Example:
         /// SSH client program.
         #[arg(long, value_name = "FILE", default_value = "ssh")]
         ssh: String,
+        /// Folder of the launch records [default: weir/mesh in $XDG_STATE_HOME or ~/.local/state].
+        #[arg(long, value_name = "FOLDER")]
+        state: Option<PathBuf>,
     },
     /// Hold the part of a workflow that is placed on this host.
     ///
@@ -150,7 +157,9 @@ Example:
     $ weir testbed run testbeds/a.toml
     $ weir testbed run mine.json --function mine.toml --name second
     $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md
-    $ weir testbed run placed.toml --hosts hosts.yaml
+    $ weir testbed run testbeds/placed.toml --hosts hosts.yaml
+    $ weir testbed run testbeds/placed.toml --launch first=aws:eu-west-1 \\
+        --launch second=c5.large@aws:eu-west-1,c5.2xlarge@aws:eu-west-1 --admit 203.0.113.7 --max-usd 5
     $ weir testbed run testbeds/e.toml --vary origin.segment=2s,4s,8s --vary viewers.viewers=10,50 --repeats 3")]
 pub struct TestbedRunArgs {
     /// Workflow: JSON or YAML, or the short form in TOML or YAML; several run one after the other.
@@ -183,6 +192,37 @@ pub struct TestbedRunArgs {
     /// Copies of this program.
     #[command(flatten)]
     pub copies: CopyArgs,
+    /// Machines to launch.
+    #[command(flatten)]
+    pub launched: TestbedLaunchArgs,
+}
+
+/// Machines that are launched for a run.
+#[derive(Clone, Debug, Args)]
+pub struct TestbedLaunchArgs {
+    /// Launch the host NAME of the workflows in a cloud, and remove it at the end; given for each host. With several machines,
+    /// separated by commas, the workflows run on each; given several times, on each combination.
+    ///
+    /// Machines without a type are of the one of --machine-type. All machines are launched together, with OpenTofu or Terraform.
+    #[arg(
+        long,
+        value_name = "NAME=[TYPE@]PLACE,...",
+        conflicts_with = "hosts",
+        help_heading = "Machines"
+    )]
+    pub launch: Vec<Wanted>,
+    /// Package of the system to install on launched machines, such as nginx-light; may be given more than once.
+    #[arg(long, value_name = "NAME", requires = "launch", help_heading = "Machines")]
+    pub package: Vec<String>,
+    /// Cost of launched machines in US dollars, by list prices, at which the run ends and they are removed.
+    #[arg(long, value_name = "USD", requires = "launch", value_parser = amount, help_heading = "Machines")]
+    pub max_usd: Option<f64>,
+    /// File with your prices, which override the built-in table (CSV: cloud,area,what,usd).
+    #[arg(long, value_name = "FILE", requires = "launch", help_heading = "Machines")]
+    pub prices: Option<PathBuf>,
+    /// How they are launched.
+    #[command(flatten)]
+    pub machines: MachineArgs,
 }
 
 /// Arguments of `weir testbed serve`.

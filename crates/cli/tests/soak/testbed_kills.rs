@@ -1,12 +1,17 @@
-//! Testbeds with tasks on two hosts, whose runner is killed at random moments: cleaning leaves nothing on any host. And a host whose
-//! network goes away.
+//! Testbeds with tasks on two hosts, whose runner is killed at random moments: cleaning leaves nothing on any host, and no machine that
+//! was launched. And a host whose network goes away.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use weir_rig::{LIMIT, isolated, ran, run, started, wait_until};
+use weir_rig::{
+    Finished, LIMIT, Running, SCRATCH, binary, engine, isolated, ran, run, run_within, started, wait_until,
+    weir_line,
+};
 
-use super::hosts::{Beds, make_hosts};
+use super::engines::kill_engines;
+use super::hosts::{Beds, make_bridge, make_hosts};
 use super::launch_kills::random;
 
 const KILLS: u32 = 20;
@@ -23,6 +28,8 @@ fn workflow(time: &str) -> String {
     )
 }
 
+/// Machines that are namespaces.
+const MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/make_namespaces.sh");
 const RUN: &str = "testbed run killed.toml --hosts hosts.yaml --json --quiet";
 
 #[test]
@@ -64,4 +71,52 @@ fn twenty_runs_killed_at_random_moments_leave_nothing_that_clean_does_not_find()
     run("ip", &["link", "set", "b2", "up"]);
     ran(0, "testbed clean --hosts hosts.yaml --json");
     Beds::nothing_is_left();
+}
+
+fn on_machines(line: &str) -> Command {
+    let mut command = weir_line(&format!("{line} --state states --json --quiet"));
+    command
+        .env("WEIR_TEST_FOLDER", SCRATCH)
+        .env("WEIR_TEST_BINARY", binary());
+    command
+}
+
+#[track_caller]
+fn cleaned() -> Finished {
+    run_within(LIMIT, on_machines("testbed clean")).expect_code(0)
+}
+
+#[test]
+fn twenty_runs_on_launched_machines_killed_with_their_engines_leave_no_machine_that_clean_does_not_find() {
+    isolated!(root);
+    let engine = engine().expect("terraform or tofu in PATH");
+    make_bridge();
+    for folder in ["machines", "numbers"] {
+        fs::create_dir(folder).unwrap();
+    }
+    let run = format!(
+        "testbed run killed.toml --machines-by {MAKER} --launch h1=aws:eu-west-1 --launch h2=aws:eu-west-1,gcp:europe-west3"
+    );
+    fs::write("killed.toml", workflow("1s")).unwrap();
+    // The title is made once.
+    run_within(LIMIT, on_machines(&run)).expect_code(0);
+    let began = Instant::now();
+    run_within(LIMIT, on_machines(&run)).expect_code(0);
+    let took = began.elapsed();
+    for kill in 1..=KILLS {
+        let killed = Running::start(on_machines(&run));
+        let moment = Duration::from_millis(random(took.as_millis() as u64));
+        std::thread::sleep(moment);
+        drop(killed);
+        kill_engines(&engine);
+        cleaned();
+        for folder in ["machines", "states"] {
+            assert_eq!(
+                fs::read_dir(folder).unwrap().count(),
+                0,
+                "{folder} after {moment:?}"
+            );
+        }
+        eprintln!("kill {kill} of {KILLS} after {moment:.1?} of {took:.1?}: no machine left");
+    }
 }

@@ -66,7 +66,7 @@ impl Published {
     }
 }
 
-const HEADER: [&str; 12] = [
+const HEADER: [&str; 9] = [
     "workflow",
     "IN",
     "OUT",
@@ -76,21 +76,21 @@ const HEADER: [&str; 12] = [
     "P99",
     "capacity",
     "limit",
-    "published IN",
-    "published OUT",
-    "published OUT/IN",
 ];
+const PUBLISHED: [&str; 3] = ["published IN", "published OUT", "published OUT/IN"];
+/// Of the tasks that are the limit.
+const COST: &str = "USD/h per Gbit/s";
 
 /// Cells of the table: the header, and a row per run.
 pub fn rows(summaries: &[Summary], published: Option<&Published>) -> Vec<Vec<String>> {
-    let shown = if published.is_some() {
-        HEADER.len()
-    } else {
-        HEADER.len() - 3
-    };
-    let mut rows = vec![HEADER[..shown].iter().map(|cell| (*cell).to_owned()).collect()];
+    let has_machines = has_machines(summaries);
+    let mut header: Vec<&str> = HEADER.to_vec();
+    header.extend(has_machines.then_some(COST));
+    header.extend(published.iter().flat_map(|_| PUBLISHED));
+    let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     rows.extend(summaries.iter().map(|summary| {
         let mut row = row(summary);
+        row.extend(has_machines.then(|| cost(summary)));
         if let Some(published) = published {
             match published.row(&summary.workflow) {
                 Some(found) => row.extend([
@@ -139,6 +139,20 @@ fn row(summary: &Summary) -> Vec<String> {
     ]
 }
 
+/// Whether any task ran on a machine that was launched for it.
+fn has_machines(summaries: &[Summary]) -> bool {
+    let mut tasks = summaries.iter().flat_map(|summary| &summary.tasks);
+    tasks.any(|task| task.machine.is_some())
+}
+
+/// What an hour of the limit's machine costs for each Gbit/s.
+fn cost(summary: &Summary) -> String {
+    let limits = summary.tasks.iter().filter(|task| task.limit);
+    let costs = limits.filter_map(|task| task.machine.as_ref()?.usd_per_gbit_hour);
+    let costs: Vec<String> = costs.map(|usd| format!("{usd:.4}")).collect();
+    joined(&costs, "-")
+}
+
 /// All of them in a cell; `none` where there is none.
 fn joined(all: &[String], none: &str) -> String {
     match all {
@@ -162,6 +176,11 @@ pub fn page(summaries: &[Summary], published: Option<&Published>, about: &str) -
          limit is the task that used all of the CPU time that it has for itself; where there is none, rates are those of the workload \
          and of round trips.\n",
     );
+    if has_machines(summaries) {
+        text.push_str(
+            "\nUSD/h per Gbit/s is what an hour of the limit's machine costs by list prices for each Gbit/s of its OUT, without traffic.\n",
+        );
+    }
     text.push_str(&response_times(summaries));
     for model in Model::of(summaries) {
         text.push_str(&predictions(&model));
@@ -269,6 +288,35 @@ mod tests {
             page.contains("| - | - | - |") && page.contains("- All of it."),
             "{page}"
         );
-        assert_eq!(rows(&summaries, None)[1].len(), HEADER.len() - 3);
+        assert_eq!(rows(&summaries, None)[1].len(), HEADER.len());
+    }
+
+    #[test]
+    fn a_machine_costs_by_what_the_limit_on_it_gives() {
+        let task = |name: &str, limit| TaskResult {
+            task: name.to_owned(),
+            host: Some(name.to_owned()),
+            out_bps: 2.5e9,
+            limit,
+            ..TaskResult::default()
+        };
+        let mut launched = Summary {
+            tasks: vec![task("storage", false), task("origin", true)],
+            ..Summary::default()
+        };
+        let machines = [(
+            "origin".to_owned(),
+            ("c5.large@aws:eu-west-1".to_owned(), Some(0.085)),
+        )];
+        launched.ran_on(&machines.into());
+        assert_eq!(launched.tasks[0].machine, None);
+        let here = Summary::default();
+        let rows = rows(&[launched, here], None);
+        let last = |row: usize| rows[row].last().map(String::as_str);
+        // 0.085 USD for 2.5 Gbit/s.
+        assert_eq!(
+            (last(0), last(1), last(2)),
+            (Some(COST), Some("0.0340"), Some("-"))
+        );
     }
 }

@@ -65,7 +65,7 @@ pub use part::Part;
 pub use part_server::serve_part;
 pub use remote_host::{RemoteHost, Session};
 pub use response::Responses;
-pub use result::{CapacityResult, SinkResult, Summary, TaskResult};
+pub use result::{CapacityResult, SinkResult, Summary, TaskMachine, TaskResult};
 pub use run::{Ended, Watch, run};
 pub use setting::Setting;
 pub use state::{PartStatus, Registry, TaskState, TaskStatus, TestbedState};

@@ -145,6 +145,7 @@ impl Readings {
                 task: task.name.clone(),
                 function: task.function.id.clone(),
                 host: task.host.clone(),
+                machine: None,
                 state: TaskState::Idle,
                 cores: cores[index].clone(),
                 own_cores: task.vcpu.is_some(),

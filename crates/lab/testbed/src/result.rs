@@ -37,6 +37,19 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Notes the machines that were launched, by the names of hosts: type and place, and what an hour costs in US dollars.
+    pub fn ran_on(&mut self, machines: &BTreeMap<String, (String, Option<f64>)>) {
+        for task in &mut self.tasks {
+            let machine = task.host.as_ref().and_then(|host| machines.get(host));
+            let (given, out_bps) = (task.out_bps > 0.0, task.out_bps);
+            task.machine = machine.map(|(kind, usd_per_hour)| TaskMachine {
+                kind: kind.clone(),
+                usd_per_hour: *usd_per_hour,
+                usd_per_gbit_hour: usd_per_hour.filter(|_| given).map(|usd| usd / (out_bps / 1e9)),
+            });
+        }
+    }
+
     /// The workflow with its varied values, as tables call it.
     pub(crate) fn setting(&self) -> String {
         let values = self
@@ -56,6 +69,8 @@ pub struct TaskResult {
     pub function: String,
     /// Its host; none for that of the runner.
     pub host: Option<String>,
+    /// That host, if it was launched for the run.
+    pub machine: Option<TaskMachine>,
     /// Its state when the measurement ended.
     pub state: TaskState,
     /// Cores that it ran on.
@@ -98,6 +113,18 @@ pub struct TaskResult {
     pub responses: Vec<Responses>,
     /// What it found, if it is a sink that prints the result of `weir load find-capacity --json`.
     pub capacity: Option<CapacityResult>,
+}
+
+/// A machine that was launched for a run, as a task that runs there sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskMachine {
+    /// Type and place as they were asked for, such as `c5.large@aws:eu-west-1`.
+    pub kind: String,
+    /// What an hour of it costs, US dollars; none where it is not known.
+    pub usd_per_hour: Option<f64>,
+    /// What an hour costs for each Gbit/s that the task gave to its clients, US dollars, without traffic; none where it is not
+    /// known, or nothing was given.
+    pub usd_per_gbit_hour: Option<f64>,
 }
 
 /// The maximum number of viewers that meets a condition.

@@ -327,7 +327,9 @@ impl Registry {
         }
         for signal in [TERMINATE, KILL] {
             handle.signal(signal);
-            if handle.wait_for_end(PATIENCE_MS).unwrap_or(false) {
+            let is_over = handle.wait_for_end(PATIENCE_MS).unwrap_or(false);
+            // A runner that has removed its tasks may have more to do, such as to remove machines.
+            if is_over || self.get(&state.name)?.is_none_or(|state| state.has_ended()) {
                 return Ok(());
             }
         }

@@ -45,9 +45,13 @@ fn on_host(name: Option<&String>) -> String {
     name.map_or("this", String::as_str).to_owned()
 }
 
-/// What was removed: testbeds of this host, and folders on others.
-pub fn testbed_cleaned(cleaned: &[String], on_hosts: &[Value]) -> String {
+/// What was removed: testbeds of this host, folders on others, and launches of machines.
+pub fn testbed_cleaned(cleaned: &[String], on_hosts: &[Value], launches: &[Value]) -> String {
     let mut text = String::new();
+    for one in launches {
+        let name = one["launch"].as_str().unwrap_or_default();
+        text.push_str(&format!("removed the machines of launch {name}\n"));
+    }
     if !cleaned.is_empty() {
         text.push_str(&format!("removed {}\n", cleaned.join(", ")));
     }
@@ -227,8 +231,13 @@ fn answer(task: &TaskResult) -> String {
         None => String::new(),
     };
     let limit = if task.limit { ": the limit" } else { "" };
+    let machine = task.machine.as_ref().map_or(String::new(), |machine| {
+        let cost = machine.usd_per_gbit_hour;
+        let cost = cost.map_or(String::new(), |usd| format!(", {usd:.4} USD/h per Gbit/s"));
+        format!("; on {}{cost}", machine.kind)
+    });
     format!(
-        "{} ({}): OUT {}, peak {}{from}, {:.2} cores busy, peak {:.2}{limit}",
+        "{} ({}): OUT {}, peak {}{from}, {:.2} cores busy, peak {:.2}{limit}{machine}",
         task.task,
         task.function,
         rate(task.out_bps),

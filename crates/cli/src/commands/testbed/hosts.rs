@@ -21,34 +21,27 @@ use super::need_root;
 /// What ends parts, and fetches what they measured, is not cut short.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Hosts that tasks may be placed on, and what is copied to them.
-pub struct Machines {
-    hosts: Vec<Host>,
+/// What is copied to hosts, and how.
+pub struct Copying {
     programs: Programs,
     ssh: String,
     interrupted: Arc<AtomicBool>,
 }
 
-impl Machines {
-    /// The hosts of a file; once `interrupted`, nothing more is copied to them.
-    pub fn read(file: &Path, copies: &CopyArgs, interrupted: &Arc<AtomicBool>) -> Result<Self, Failure> {
-        Ok(Machines {
-            hosts: hosts_of(file, None, Places::known())?,
+impl Copying {
+    /// As the arguments say; once `interrupted`, nothing more is copied.
+    pub fn new(copies: &CopyArgs, interrupted: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        Ok(Copying {
             programs: programs(copies)?,
             ssh: copies.ssh.clone(),
             interrupted: interrupted.clone(),
         })
     }
 
-    /// Their names.
-    pub fn names(&self) -> Vec<&str> {
-        self.hosts.iter().map(|host| host.name.as_str()).collect()
-    }
-
-    /// The hosts as one run has them.
-    pub fn of_run(&self) -> Result<OverSsh<'_>, Failure> {
+    /// These hosts, as one run has them.
+    pub fn to<'r>(&'r self, hosts: &'r [Host]) -> Result<OverSsh<'r>, Failure> {
         Ok(OverSsh {
-            machines: &self.hosts,
+            machines: hosts,
             programs: &self.programs,
             opening: Caller {
                 kill: &self.interrupted,
@@ -65,10 +58,14 @@ fn caller(ssh: &str) -> Caller<'_> {
     Caller { ssh, kill: &NEVER }
 }
 
-/// Names of the hosts of a file.
-pub fn names(file: Option<&Path>) -> Result<Vec<String>, Failure> {
-    let hosts = file.map_or(Ok(Vec::new()), |file| hosts_of(file, None, Places::known()))?;
-    Ok(hosts.into_iter().map(|host| host.name).collect())
+/// The hosts of a file; none without a file.
+pub fn read(file: Option<&Path>) -> Result<Vec<Host>, Failure> {
+    file.map_or(Ok(Vec::new()), |file| hosts_of(file, None, Places::known()))
+}
+
+/// Their names.
+pub fn names(hosts: &[Host]) -> Vec<&str> {
+    hosts.iter().map(|host| host.name.as_str()).collect()
 }
 
 /// Removes what is left on the hosts of a file: parts that testbeds of this host had there, and those that run no more. Returns

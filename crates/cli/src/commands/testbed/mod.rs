@@ -3,10 +3,13 @@
 mod audience;
 mod content;
 mod hosts;
+mod launched;
 mod serve;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::args::{ExportArgs, FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
 use crate::commands::signals::flag_on_signals;
@@ -22,7 +25,9 @@ use weir_testbed::{
 };
 use weir_units::format_utc;
 
-use self::hosts::Machines;
+use self::hosts::Copying;
+use self::launched::{Bed, LaunchPlan};
+use super::mesh::{can_copy, finish_launches, has_ssh, watch_presses};
 use super::output::{print, say};
 use super::result::StoredResult;
 use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
@@ -46,7 +51,12 @@ pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failu
         TestbedCommand::Status => status(global),
         TestbedCommand::Logs { task, name } => logs(task, name),
         TestbedCommand::Stop { name } => stop(name),
-        TestbedCommand::Clean { all, hosts, ssh } => clean(*all, hosts.as_deref(), ssh, global),
+        TestbedCommand::Clean {
+            all,
+            hosts,
+            ssh,
+            state,
+        } => clean(*all, (hosts.as_deref(), ssh), state.as_deref(), global),
         TestbedCommand::Part { clean } => hosts::part(*clean),
     }
 }
@@ -89,9 +99,8 @@ fn check(
     hosts: Option<&Path>,
     global: &GlobalOptions,
 ) -> Result<(), Failure> {
-    let names = hosts::names(hosts)?;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    for planned in read(path, functions, &[], &names)? {
+    let hosts = hosts::read(hosts)?;
+    for planned in read(path, functions, &[], &hosts::names(&hosts))? {
         print(&match global.json {
             true => format!("{}\n", stored(&planned.document)),
             false => tables::testbed_workflow(&planned.workflow),
@@ -172,26 +181,82 @@ fn need_root() -> Result<(), Failure> {
     ))
 }
 
-/// Runs the workflows one after the other, and compares what was measured, also when one of them fails.
+/// Runs the workflows on the hosts of a file, or on machines that are launched for them.
 fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let interrupted = flag_on_signals()?;
-    let machines = args.hosts.as_deref();
-    let machines = machines
-        .map(|file| Machines::read(file, &args.copies, &interrupted))
-        .transpose()?;
-    let names = machines.as_ref().map(Machines::names).unwrap_or_default();
-    let mut all = Vec::new();
-    for path in &args.workflows {
-        all.extend(read(path, &args.functions, &args.vary, &names)?);
+    if !args.launched.launch.is_empty() {
+        return measure_on_launched(args, global);
     }
-    let published = args.published.as_deref().map(Published::read).transpose()?;
-    need_root()?;
-    Registry::default().folder(&args.name)?;
-    let measuring = Measuring::new(&args.titles_folder, machines, global)?;
-    let stop = Stop::from_flag(interrupted);
+    let interrupted = flag_on_signals()?;
+    let bed = Bed {
+        hosts: hosts::read(args.hosts.as_deref())?,
+        ..Bed::default()
+    };
+    let asked = Asked::read(args, &hosts::names(&bed.hosts))?;
+    let measuring = Measuring::of(args, &interrupted, global)?;
+    measure_all(args, &measuring, (&asked, &[bed]), &Stop::from_flag(interrupted))
+}
+
+/// Launches machines when everything else is known to be right, and removes them at the end.
+fn measure_on_launched(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let presses = watch_presses()?;
+    let wanted = args.launched.launch.iter();
+    let names: Vec<&str> = wanted.map(|wanted| wanted.name.as_str()).collect();
+    let asked = Asked::read(args, &names)?;
+    let is_unused = |name: &&&str| {
+        let mut planned = asked.planned.iter();
+        !planned.any(|planned| planned.workflow.hosts().contains(*name))
+    };
+    if let Some(unused) = names.iter().find(is_unused) {
+        return Err(Failure::usage(format!(
+            "--launch {unused}=...: no task is placed on a host of this name"
+        )));
+    }
+    has_ssh(&args.copies.ssh)?;
+    can_copy(&args.launched.machines, &args.copies)?;
+    let plan = LaunchPlan::of(&args.launched)?;
+    let measuring = Measuring::of(args, &presses.first, global)?;
+    let stop = Stop::from_flag(presses.first.clone());
+    // Titles are generated before machines cost anything.
+    for planned in &asked.planned {
+        measuring.setting(&args.name, &planned.workflow, &stop)?;
+    }
+    let launched = plan.up(&args.launched, &args.copies.ssh, &presses, global)?;
+    let ended = launched.while_held(&stop, global, || {
+        measure_all(args, &measuring, (&asked, &launched.beds), &stop)
+    });
+    // Reports the first failure; failures of removal are printed where they occur.
+    ended.and(launched.remove())
+}
+
+/// The files of a command.
+struct Asked {
+    planned: Vec<Planned>,
+    published: Option<Published>,
+}
+
+impl Asked {
+    /// All workflows with all values, checked against hosts of these names, and what was published.
+    fn read(args: &TestbedRunArgs, hosts: &[&str]) -> Result<Self, Failure> {
+        let mut planned = Vec::new();
+        for path in &args.workflows {
+            planned.extend(read(path, &args.functions, &args.vary, hosts)?);
+        }
+        let published = args.published.as_deref().map(Published::read).transpose()?;
+        Ok(Asked { planned, published })
+    }
+}
+
+/// Runs each workflow on each bed, one after the other, and compares what was measured, also when one of them fails.
+fn measure_all(
+    args: &TestbedRunArgs,
+    measuring: &Measuring<'_>,
+    (Asked { planned, published }, beds): (&Asked, &[Bed]),
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let (global, published) = (measuring.global, published.as_ref());
     let mut summaries = Vec::new();
     let mut ended = Ok(());
-    let order = weir_testbed::order(all.len(), args.repeats.into());
+    let order = weir_testbed::order(planned.len() * beds.len(), args.repeats.into());
     for (number, index) in order.iter().enumerate() {
         if stop.is_set() {
             break;
@@ -199,7 +264,8 @@ fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure>
         if order.len() > 1 && !global.quiet {
             say(&format!("weir testbed: run {} of {}", number + 1, order.len()));
         }
-        match measuring.run(&args.name, &all[*index], &stop) {
+        let on_bed = (&planned[index / beds.len()], &beds[index % beds.len()]);
+        match measuring.run(&args.name, on_bed, stop) {
             Ok(summary) => summaries.push((index, summary)),
             Err(failure) => {
                 ended = Err(failure);
@@ -210,16 +276,11 @@ fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure>
     summaries.sort_by_key(|(index, _)| *index);
     let summaries: Vec<Summary> = summaries.into_iter().map(|(_, summary)| summary).collect();
     if summaries.len() > 1 && !global.json {
-        print(&tables::testbed_comparison(&weir_testbed::rows(
-            &summaries,
-            published.as_ref(),
-        )))?;
+        let rows = weir_testbed::rows(&summaries, published);
+        print(&tables::testbed_comparison(&rows))?;
     }
     if let Some(path) = args.output.as_deref().filter(|_| !summaries.is_empty()) {
-        write_page(
-            path,
-            &weir_testbed::page(&summaries, published.as_ref(), &about()),
-        )?;
+        write_page(path, &weir_testbed::page(&summaries, published, &about()))?;
     }
     ended
 }
@@ -249,22 +310,35 @@ struct Measuring<'a> {
     store: RunStore,
     registry: Registry,
     titles: PathBuf,
-    machines: Option<Machines>,
+    /// What is copied to hosts, where tasks may be placed on some.
+    copying: Option<Copying>,
 }
 
 impl<'a> Measuring<'a> {
-    fn new(titles: &Path, machines: Option<Machines>, global: &'a GlobalOptions) -> Result<Self, Failure> {
+    fn new(titles: &Path, copying: Option<Copying>, global: &'a GlobalOptions) -> Result<Self, Failure> {
         Ok(Measuring {
             global,
             store: RunStore::open(&global.db)?,
             registry: Registry::default(),
             titles: content::titles_folder(titles)?,
-            machines,
+            copying,
         })
     }
 
+    /// As the arguments say; once `interrupted`, nothing more is copied to hosts.
+    fn of(
+        args: &TestbedRunArgs,
+        interrupted: &Arc<AtomicBool>,
+        global: &'a GlobalOptions,
+    ) -> Result<Self, Failure> {
+        need_root()?;
+        Registry::default().folder(&args.name)?;
+        let copying = Copying::new(&args.copies, interrupted)?;
+        Measuring::new(&args.titles_folder, Some(copying), global)
+    }
+
     /// A run as the testbed `name`: titles, tasks, measurement, and its place in the store.
-    fn run(&self, name: &str, planned: &Planned, stop: &Stop) -> Result<Summary, Failure> {
+    fn run(&self, name: &str, (planned, bed): (&Planned, &Bed), stop: &Stop) -> Result<Summary, Failure> {
         let Planned {
             document,
             workflow,
@@ -286,7 +360,8 @@ impl<'a> Measuring<'a> {
                 workflow.hosts().join(", ")
             ));
         }
-        let others = self.machines.as_ref().map(Machines::of_run).transpose()?;
+        let others = self.copying.as_ref();
+        let others = others.map(|copying| copying.to(&bed.hosts)).transpose()?;
         let mut measured = weir_testbed::run(
             workflow,
             &setting,
@@ -297,6 +372,8 @@ impl<'a> Measuring<'a> {
         );
         if let Ok(measured) = &mut measured {
             measured.summary.varied.clone_from(varied);
+            measured.summary.varied.extend(bed.varied.clone());
+            measured.summary.ran_on(&bed.machines);
         }
         let failure = match &measured {
             Ok(measured) => measured.failure.as_ref(),
@@ -429,7 +506,12 @@ fn stop(name: &str) -> Result<(), Failure> {
     }
 }
 
-fn clean(all: bool, hosts: Option<&Path>, ssh: &str, global: &GlobalOptions) -> Result<(), Failure> {
+fn clean(
+    all: bool,
+    (hosts, ssh): (Option<&Path>, &str),
+    launches: Option<&Path>,
+    global: &GlobalOptions,
+) -> Result<(), Failure> {
     need_root()?;
     let registry = Registry::default();
     let (mut on_hosts, mut failed) = (Vec::new(), Vec::new());
@@ -448,11 +530,13 @@ fn clean(all: bool, hosts: Option<&Path>, ssh: &str, global: &GlobalOptions) -> 
         }
         None => registry.clean(all)?,
     };
+    // What ran on machines that are removed needs no end.
+    let launches = finish_launches(launches, global)?;
     if global.json {
-        let line = json!({ "cleaned": cleaned, "on_hosts": on_hosts });
+        let line = json!({ "cleaned": cleaned, "on_hosts": on_hosts, "launches": launches });
         return print(&format!("{line}\n"));
     }
-    print(&tables::testbed_cleaned(&cleaned, &on_hosts))
+    print(&tables::testbed_cleaned(&cleaned, &on_hosts, &launches))
 }
 
 impl From<TestbedError> for Failure {

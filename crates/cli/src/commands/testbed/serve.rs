@@ -13,6 +13,7 @@ use crate::commands::signals::stop_on_signals;
 use super::super::Failure;
 use super::super::output::{print, say};
 use super::super::ui::read_token;
+use super::launched::Bed;
 use super::{Measuring, Planned, need_root};
 
 /// Interval at which the next workflow, and the end of one, are looked for.
@@ -71,7 +72,7 @@ fn play(job: &Job, workflows: &Mutex<Workflows>, measuring: &Measuring<'_>, stop
                 std::thread::sleep(TICK);
             }
         });
-        let ended = measuring.run(&job.id, &planned, &own);
+        let ended = measuring.run(&job.id, (&planned, &Bed::default()), &own);
         done.set();
         ended
     });

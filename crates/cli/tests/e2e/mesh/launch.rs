@@ -17,7 +17,7 @@ use super::{mesh, weir};
 use crate::documented;
 use weir_rig::{LIMIT, Running, engine, isolated, run, wait_until};
 
-const MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/make_namespaces.sh");
+pub const MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/make_namespaces.sh");
 /// Three places, three machines.
 const PLACES: &str = "--pair aws:eu-west-1->aws:us-east-1 --pair gcp:europe-west3->aws:eu-west-1";
 
@@ -51,7 +51,7 @@ fn a_folder_without_a_record_is_swept() {
 }
 
 /// What `data/make_namespaces.sh` makes its machines in.
-fn make_network() {
+pub fn make_network() {
     assert!(
         engine().is_some(),
         "this test needs terraform or tofu in PATH: scripts/install_prerequisites.sh test says how to get it"
@@ -63,12 +63,12 @@ fn make_network() {
 }
 
 /// Machines as the kernel knows them.
-fn namespaces() -> usize {
+pub fn namespaces() -> usize {
     run("ip", &["netns", "list"]).lines().count()
 }
 
 #[track_caller]
-fn nothing_is_left() {
+pub fn nothing_is_left() {
     assert_eq!(namespaces(), 0, "{}", run("ip", &["netns", "list"]));
     assert_eq!(names_in("machines"), [""; 0]);
     assert_eq!(names_in(".local/state/weir/mesh"), [""; 0]);

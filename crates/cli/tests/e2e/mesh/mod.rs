@@ -7,6 +7,7 @@ mod aws_server;
 mod engines;
 mod hosts;
 mod launch;
+mod launched_bed;
 mod over_ssh;
 mod placed;
 mod sweep_aws;

@@ -30,12 +30,17 @@ print(json.dumps(dict(all=dict(requests=20, failed=0, all_bytes=body, body_bytes
 "#;
 
 /// Storage and a sink on one host, and what is between them on another.
-fn workflow(name: &str, hosts: Option<(&str, &str)>, middle: &str, sink: &str) -> String {
+pub fn workflow(name: &str, hosts: Option<(&str, &str)>, middle: &str, sink: &str) -> String {
     let (one, other) = hosts.map_or_else(Default::default, |(one, other)| {
         (format!("host = '{one}'\n"), format!("host = '{other}'\n"))
     });
+    let functions = if sink.contains("fetch") {
+        "functions = ['fetch.toml']\n"
+    } else {
+        ""
+    };
     format!(
-        "name = '{name}'\ndescription = 'one behind the other'\nfunctions = ['fetch.toml']\n\
+        "name = '{name}'\ndescription = 'one behind the other'\n{functions}\
          [[task]]\nname = 'storage'\nfunction = 'weir-source'\n{one}\
          parameters = {{ video = '300kbit/s', audio = '64kbit/s', duration = '10s' }}\n\
          [[task]]\nname = 'middle'\nfunction = '{middle}'\n{other}\
@@ -45,11 +50,11 @@ fn workflow(name: &str, hosts: Option<(&str, &str)>, middle: &str, sink: &str) -
 }
 
 /// Viewers for some time.
-fn viewers(time: &str) -> String {
+pub fn viewers(time: &str) -> String {
     format!("function = 'weir-sink'\nparameters = {{ viewers = 2, for = '{time}' }}")
 }
 
-fn task<'a>(summary: &'a Value, name: &str) -> &'a Value {
+pub fn task<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let tasks = summary["tasks"].as_array().unwrap();
     tasks.iter().find(|task| task["task"] == name).unwrap()
 }
