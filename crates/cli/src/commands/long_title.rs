@@ -1,5 +1,5 @@
 //! Long titles for load, generated once by ffmpeg into a permanent folder. Video has B-frames and a constant bit
-//! rate; each track is in its own file, and a manifest names both.
+//! rate, or that of a film; each track is in its own file, and a manifest names both.
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +9,7 @@ use weir_measure::Stop;
 
 use super::Failure;
 use super::demo_title::{Made, run_ffmpeg};
+use super::film_sizes::{FilmSizes, fill};
 use super::output::say;
 
 /// Encoded seconds; longer titles repeat them.
@@ -21,40 +22,54 @@ pub const MANIFEST: &str = "title.toml";
 /// Marker of a complete title.
 const WHOLE: &str = "whole";
 
+/// What a title is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Mean rate of its video.
+    pub video: Rate,
+    /// Rate of its audio.
+    pub audio: Rate,
+    /// How long it plays.
+    pub duration: TimeSpan,
+    /// The film whose bit rate its video follows; none for a constant rate.
+    pub film: Option<FilmSizes>,
+}
+
+impl Shape {
+    /// The folder of the title.
+    pub fn name(&self) -> String {
+        let word = |rate: Rate| rate.to_string().trim_end_matches("bit/s").to_owned();
+        let film = self
+            .film
+            .as_ref()
+            .map_or(String::new(), |film| format!("-{}", film.name));
+        format!(
+            "{}-{}-{}{film}",
+            word(self.video),
+            word(self.audio),
+            self.duration
+        )
+    }
+}
+
 /// Generates a title in its folder below `folder`, unless it is there. `who` says so on standard error; none is quiet.
-pub fn make(
-    folder: &Path,
-    (video, audio): (Rate, Rate),
-    duration: TimeSpan,
-    who: Option<&str>,
-    stop: &Stop,
-) -> Result<Made, Failure> {
-    let title = folder.join(name(video, audio, duration));
+pub fn make(folder: &Path, shape: &Shape, who: Option<&str>, stop: &Stop) -> Result<Made, Failure> {
+    let title = folder.join(shape.name());
     if title.join(WHOLE).exists() {
         return Ok(Made::Whole);
     }
     if let Some(who) = who {
         say(&format!(
-            "{who}: generating a title of {duration} with video of {video} in {}",
+            "{who}: generating a title of {} with video of {} in {}",
+            shape.duration,
+            shape.video,
             title.display()
         ));
     }
-    make_title(&title, video, audio, duration, stop)
+    make_title(&title, shape, stop)
 }
 
-/// The folder of a title.
-pub fn name(video: Rate, audio: Rate, duration: TimeSpan) -> String {
-    let word = |rate: Rate| rate.to_string().trim_end_matches("bit/s").to_owned();
-    format!("{}-{}-{duration}", word(video), word(audio))
-}
-
-fn make_title(
-    title: &Path,
-    video: Rate,
-    audio: Rate,
-    duration: TimeSpan,
-    stop: &Stop,
-) -> Result<Made, Failure> {
+fn make_title(title: &Path, shape: &Shape, stop: &Stop) -> Result<Made, Failure> {
     let failed = |what: &str, error: std::io::Error| {
         Failure::environment(format!("cannot {what} {}: {error}", title.display()))
     };
@@ -64,10 +79,10 @@ fn make_title(
         _ => {}
     }
     fs::create_dir_all(title).map_err(|error| failed("create the folder", error))?;
-    let seconds = duration.0.div_ceil(1_000_000_000);
+    let seconds = shape.duration.0.div_ceil(1_000_000_000);
     for (kind, options) in [
-        ("video", pictures(video, seconds)),
-        ("audio", sound(audio, seconds)),
+        ("video", pictures(shape, seconds)),
+        ("audio", sound(shape.audio, seconds)),
     ] {
         let (clip, whole) = (
             title.join(format!("clip-{kind}.mp4")),
@@ -94,6 +109,12 @@ fn make_title(
         }
         fs::remove_file(&clip).map_err(|error| failed("remove a clip from", error))?;
     }
+    if let Some(film) = &shape.film {
+        let (encoded, video) = (title.join("encoded.mp4"), title.join("video.mp4"));
+        fs::rename(&video, &encoded).map_err(|error| failed("rename the video of", error))?;
+        fill(&encoded, &video, film, shape.video)?;
+        fs::remove_file(&encoded).map_err(|error| failed("remove the encoded video from", error))?;
+    }
     let manifest = "[[track]]\nfile = \"video.mp4\"\n\n[[track]]\nfile = \"audio.mp4\"\n";
     fs::write(title.join(MANIFEST), manifest)
         .and_then(|()| fs::write(title.join(WHOLE), ""))
@@ -101,12 +122,16 @@ fn make_title(
     Ok(Made::Whole)
 }
 
-fn pictures(rate: Rate, seconds: u64) -> Vec<String> {
-    let rate = rate.0;
+fn pictures(shape: &Shape, seconds: u64) -> Vec<String> {
+    // What fills a constant rate up would be a part of what a film fills up.
+    let (rate, constant) = match &shape.film {
+        None => (shape.video.0, "-x264-params nal-hrd=cbr"),
+        Some(film) => (film.encoded(shape.video).0, ""),
+    };
     words(&format!(
         "-f lavfi -i testsrc2=size=320x180:rate={FRAMES}:duration={},noise=alls=60:allf=t -c:v libx264 -preset ultrafast \
          -bf 2 -g {SYNC} -keyint_min {SYNC} -sc_threshold 0 -pix_fmt yuv420p -b:v {rate} -minrate {rate} -maxrate {rate} \
-         -bufsize {rate} -x264-params nal-hrd=cbr",
+         -bufsize {rate} {constant}",
         CLIP.min(seconds)
     ))
 }

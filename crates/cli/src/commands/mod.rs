@@ -31,6 +31,7 @@ mod connect;
 mod demo_title;
 mod estimate;
 mod failure;
+mod film_sizes;
 mod listening;
 mod long_title;
 mod new_file;

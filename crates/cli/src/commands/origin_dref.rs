@@ -82,7 +82,8 @@ fn url_from(output: &Path, file: &Path) -> Result<String, Failure> {
     })
 }
 
-fn read_index(path: &Path) -> Result<FileIndex, Failure> {
+/// Reads the index of a media file.
+pub fn read_index(path: &Path) -> Result<FileIndex, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::environment(format!("cannot read {}: {error}", path.display()))
     };

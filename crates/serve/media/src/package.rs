@@ -8,6 +8,7 @@
 
 mod error;
 mod movie;
+mod padded;
 mod reference;
 mod single_file;
 
@@ -22,6 +23,7 @@ use error::MOST_SAMPLES;
 use movie::{Edits, TrackShape, write_movie_header, write_track};
 
 pub use error::PackageError;
+pub use padded::{LEAST_FILLER, PaddedError, filler, padded_head};
 pub use reference::{reference_movie, reference_url, referred_path};
 pub use single_file::SingleFile;
 

@@ -10,7 +10,8 @@ use weir_testbed::{Content, Served, Task, package};
 
 use super::super::Failure;
 use super::super::demo_title::Made;
-use super::super::long_title::{self, MANIFEST};
+use super::super::film_sizes::FilmSizes;
+use super::super::long_title::{self, MANIFEST, Shape};
 use super::super::origin_dref;
 
 /// Manifest of a generated title whose media is referenced by dref MP4s.
@@ -99,16 +100,24 @@ fn own_manifest(task: &Task) -> Result<String, Failure> {
     Ok(manifest.trim_start_matches('/').to_owned())
 }
 
-/// Rates of video and audio and the duration of a generated title.
-fn shape(task: &Task) -> Result<((Rate, Rate), TimeSpan), Failure> {
-    let rates = (parameter(task, "video")?, parameter(task, "audio")?);
-    Ok((rates, parameter(task, "duration")?))
+/// What a generated title is like.
+fn shape(task: &Task) -> Result<Shape, Failure> {
+    let video: Rate = parameter(task, "video")?;
+    let film = text(task, "sizes").map(|file| {
+        FilmSizes::read(Path::new(file), video)
+            .map_err(|problem| wrong(task, "sizes", &format!("{file}: {problem}")))
+    });
+    Ok(Shape {
+        video,
+        audio: parameter(task, "audio")?,
+        duration: parameter(task, "duration")?,
+        film: film.transpose()?,
+    })
 }
 
 /// Where a generated title is.
 fn generated(task: &Task, titles: &Path) -> Result<Served, Failure> {
-    let (rates, duration) = shape(task)?;
-    let name = long_title::name(rates.0, rates.1, duration);
+    let name = shape(task)?.name();
     let manifest = match text(task, "dref") {
         Some("yes") => REFERENCES,
         Some("no") | None => MANIFEST,
@@ -131,13 +140,13 @@ fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<
         }));
     }
     let served = generated(task, titles)?;
-    let (rates, duration) = shape(task)?;
+    let shape = shape(task)?;
     let who = (!quiet).then_some("weir testbed");
-    if long_title::make(titles, rates, duration, who, stop)? == Made::Stopped {
+    if long_title::make(titles, &shape, who, stop)? == Made::Stopped {
         return Ok(None);
     }
     if text(task, "dref") == Some("yes") {
-        references(&titles.join(long_title::name(rates.0, rates.1, duration)))?;
+        references(&titles.join(shape.name()))?;
     }
     Ok(Some(served))
 }

@@ -8,6 +8,7 @@ mod encryption_against_ffmpeg;
 mod encryption_against_packager;
 mod index_against_ffprobe;
 mod manifests_against_ffmpeg;
+mod padded_against_ffmpeg;
 mod segments_against_ffmpeg;
 mod sources;
 mod webvtt_against_ffmpeg;
