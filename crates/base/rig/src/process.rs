@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::LIMIT;
+use crate::{LIMIT, SCRATCH};
 
 /// The built `weir`: cargo puts it one folder above the tests.
 pub fn binary() -> PathBuf {
@@ -25,6 +25,8 @@ pub fn weir(arguments: &[&str]) -> Command {
     for variable in ["WEIR_TOKEN", "WEIR_DB", "WEIR_LOG", "NO_COLOR"] {
         command.env_remove(variable);
     }
+    // What cleans up after killed runs must not find launches of machines that are not a test's.
+    command.env("XDG_STATE_HOME", format!("{SCRATCH}/state"));
     command
 }
 

@@ -88,7 +88,7 @@ fn a_limit_of_cost_ends_a_run() {
     nothing_is_left();
 }
 
-/// The number of namespaces that are none of machines.
+/// The number of namespaces that belong to tasks.
 #[track_caller]
 fn no_machine_is_left() -> usize {
     for folder in ["machines", ".local/state/weir/mesh"] {
