@@ -1,6 +1,6 @@
 //! Sockets and the host: batched UDP with segmentation offload in both directions, kernel timestamps, TTL, `TCP_INFO`,
 //! pacing clocks, the host's own drop counters and facts, and what its cloud reports about it; network namespaces, TUN devices,
-//! real-time priority and bounds on CPU time for networks made on one host; the C library's allocator. It must not know what the
+//! real-time priority and bounds on CPU time for networks made on one host; memory that is sent without a copy, and the C library's allocator. It must not know what the
 //! bytes mean.
 //!
 //! This is the one crate that calls the kernel through raw pointers, so it may hold `unsafe`.
@@ -9,6 +9,7 @@
 pub mod affinity;
 pub mod allocator;
 mod ancillary;
+pub mod arena;
 pub mod bounded_file;
 mod calls;
 pub mod clock;

@@ -228,6 +228,16 @@ pub fn write_apart(stream: &impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usi
     SockRef::from(stream).send_vectored_with_flags(pieces, flags)
 }
 
+/// Writes to `stream` what is the beginning of something longer: the kernel waits for more before it sends the last packet
+/// (`MSG_MORE`).
+///
+/// # Errors
+/// As `sendmsg(2)`.
+pub fn write_beginning(stream: &impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    let flags = libc::MSG_MORE | libc::MSG_NOSIGNAL;
+    SockRef::from(stream).send_vectored_with_flags(pieces, flags)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -15,7 +15,8 @@ use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
-use crate::titles::{Piece, TitleSettings, Titles};
+use crate::titles::{Piece, TitleSettings, Titles, at_hand};
+use weir_net::arena::Arena;
 use weir_pacing::Pacing;
 
 /// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
@@ -25,8 +26,20 @@ const LONGEST_CACHED: u64 = 32 << 20;
 /// takes longer than to send as little as that.
 const SHORT_SEGMENT: u64 = 64 << 10;
 
-/// Short segments have this part of the memory.
+/// Short segments have this part of the memory, and each at least this much of it.
 const SHORT_SEGMENTS: u64 = 8;
+const LEAST_KEPT: u64 = 4096;
+/// Short segments that the kernel sends without a copy, at most: their slots take addresses.
+const MOST_SLOTS: usize = 1 << 16;
+
+/// Slots for short segments of `bytes` bytes together. Without TLS and paces, the kernel sends them without a copy.
+fn arena(bytes: u64) -> Option<Arc<Arena>> {
+    let slots = usize::try_from(bytes / LEAST_KEPT).ok()?;
+    let arena = Arena::new(slots.min(MOST_SLOTS), SHORT_SEGMENT as usize);
+    arena
+        .inspect_err(|error| tracing::debug!(%error, "short segments are copied to be sent"))
+        .ok()
+}
 
 type Ranged = Result<Bytes, StorageError>;
 
@@ -49,6 +62,8 @@ pub struct App {
     pub pacing: Option<Pacing>,
     /// By ETag.
     short_segments: Option<MemoryCache<String, Piece>>,
+    /// Where their bytes are; none where the system has no such memory.
+    arena: Option<Arc<Arena>>,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
@@ -100,6 +115,7 @@ impl App {
             log,
             tls,
             short_segments: keeps_short.then(|| MemoryCache::new(for_short)),
+            arena: keeps_short.then(|| arena(for_short)).flatten(),
             ranges: MemoryCache::new(for_ranges),
             disk,
             reads: Flights::default(),
@@ -129,11 +145,19 @@ impl App {
         self.short_segments.is_some() && !is_ready && segment.content.length() <= SHORT_SEGMENT
     }
 
-    /// Keeps a segment that has been read.
-    pub fn keep(&self, etag: String, segment: &Piece) {
+    /// Keeps a segment that has been read, and has these bytes; returns the bytes as they are kept.
+    pub fn keep(&self, etag: String, segment: &mut Piece, bytes: Vec<u8>) {
+        let slot = self.arena.as_ref().and_then(|arena| arena.keep(&bytes));
+        segment.content = at_hand(slot.map_or_else(|| bytes.into(), Bytes::from_owner));
         if let Some(kept) = &self.short_segments {
-            kept.insert(etag, segment.clone(), segment.content.length());
+            let length = segment.content.length().next_multiple_of(LEAST_KEPT);
+            kept.insert(etag, segment.clone(), length);
         }
+    }
+
+    /// Memory of which sockets send pieces without a copy.
+    pub fn arena(&self) -> Option<Arc<Arena>> {
+        self.arena.clone()
     }
 
     /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.

@@ -81,7 +81,7 @@ async fn connection(
     mut stopping: watch::Receiver<bool>,
     _slot: OwnedSemaphorePermit,
 ) {
-    let socket = match Socket::new(stream, peer, app.limits.stalled) {
+    let socket = match Socket::new(stream, peer, app.limits.stalled, app.arena()) {
         Ok(socket) => socket,
         Err(error) => {
             tracing::debug!(%error, "a connection ended before it was served");

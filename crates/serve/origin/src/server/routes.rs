@@ -28,7 +28,6 @@ use crate::keys::{KeyError, SourceKeys, TitleKey};
 use crate::metrics::{Kind, Metrics, counted_for};
 use crate::outside::address::split;
 use crate::path::ObjectPath;
-use crate::titles::at_hand;
 
 /// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
 const FILE_KEPT: u32 = 3600;
@@ -198,8 +197,7 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     if is_segment && app.keeps(&piece) {
         let content = std::mem::take(&mut piece.content);
         let bytes = Box::pin(read_whole(app, piece.kind, content)).await?;
-        piece.content = at_hand(bytes.into());
-        app.keep(etag.clone(), &piece);
+        app.keep(etag.clone(), &mut piece, bytes);
     }
     Ok(Found {
         kind: piece.kind,

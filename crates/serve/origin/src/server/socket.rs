@@ -13,6 +13,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use weir_net::arena::Arena;
 use weir_net::tcp;
 
 use weir_pacing::{Burst, Progress, TcpRate};
@@ -26,6 +27,8 @@ pub struct Socket {
     stream: Arc<TcpStream>,
     peer: SocketAddr,
     sending: Arc<Sending>,
+    /// What is written of it is sent without a copy.
+    arena: Option<Arc<Arena>>,
 }
 
 /// How much of what was written the client's kernel has.
@@ -57,14 +60,20 @@ struct Sending {
 
 impl Socket {
     /// A connection that was just taken. Small answers leave at once; a client that takes nothing of what was sent is
-    /// given up by the kernel after `stalled`.
-    pub fn new(stream: TcpStream, peer: SocketAddr, stalled: Duration) -> io::Result<Self> {
+    /// given up by the kernel after `stalled`. What is in `arena` is sent without a copy.
+    pub fn new(
+        stream: TcpStream,
+        peer: SocketAddr,
+        stalled: Duration,
+        arena: Option<Arc<Arena>>,
+    ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_user_timeout(Some(stalled))?;
         Ok(Socket {
             stream: Arc::new(stream),
             peer,
             sending: Arc::default(),
+            arena,
         })
     }
 
@@ -155,6 +164,35 @@ impl Socket {
         }
     }
 
+    fn try_write_unpaced(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if let Some(arena) = &self.arena
+            && let Some(kept) = pieces.iter().position(|piece| arena.holds(piece))
+        {
+            let (before, kept) = (&pieces[..kept], &pieces[kept]);
+            return self
+                .stream
+                .try_io(Interest::WRITABLE, || self.write_and_send(before, arena, kept));
+        }
+        self.stream.try_write_vectored(pieces)
+    }
+
+    /// Writes pieces, and sends one that is kept behind them.
+    fn write_and_send(&self, before: &[IoSlice<'_>], arena: &Arena, kept: &[u8]) -> io::Result<usize> {
+        let length: usize = before.iter().map(|piece| piece.len()).sum();
+        if length > 0 {
+            let written = tcp::write_beginning(&self.stream, before)?;
+            if written < length {
+                return Ok(written);
+            }
+        }
+        match arena.send(&self.stream, kept) {
+            Ok(sent) => Ok(length + sent),
+            // What stands before it is written.
+            Err(_) if length > 0 => Ok(length),
+            failed => failed,
+        }
+    }
+
     fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let alone = self.sending.alone.load(Ordering::Relaxed);
         let packets = if alone {
@@ -163,7 +201,7 @@ impl Socket {
             self.sending.burst.load(Ordering::Relaxed)
         };
         if packets == 0 {
-            return self.stream.try_write_vectored(pieces);
+            return self.try_write_unpaced(pieces);
         }
         let most = packets.saturating_mul(self.mss()) as usize;
         let begin = beginning(pieces, most);

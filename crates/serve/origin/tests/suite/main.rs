@@ -16,6 +16,7 @@ mod protected_single_files;
 mod reencrypted;
 mod served;
 mod server;
+mod short_segments;
 mod slow_clients;
 mod storage;
 mod storage_tls;
