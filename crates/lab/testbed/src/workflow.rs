@@ -394,6 +394,13 @@ fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, Testbe
     for parameter in given {
         let key = format!("configuration: {}", parameter.name);
         if parameter.name.strip_prefix(OWN) == Some(CPU_LIMIT) {
+            if function.relay {
+                let problem = format!(
+                    "function {} runs no process whose CPU time it could bound",
+                    function.id
+                );
+                return Err(TestbedError::task(name, &key, problem));
+            }
             cpu_limit = Some(cores(&value(parameter, name, &key)?, name)?);
             continue;
         }

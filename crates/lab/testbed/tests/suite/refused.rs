@@ -180,6 +180,12 @@ fn requirements_that_the_host_cannot_meet_are_refused() {
             "the least is 0.05",
         );
     }
+    let there = "[[task]]\nname = 'there'\nfunction = 'address'\ncpu-limit = 1\nparameters = { address = '127.0.0.1:80' }";
+    refused(
+        &text("", there, &WHOLE),
+        "task there: configuration: weir.cpu-limit",
+        "function address runs no process",
+    );
 }
 
 #[test]
