@@ -182,6 +182,7 @@ impl Run<'_> {
                 self.set_state(task, TaskState::InError)?;
                 let what = match ending {
                     Some(_) => "it ended before it accepted connections".to_owned(),
+                    None if stop() => "interrupted before it accepted connections".to_owned(),
                     None => format!("it does not accept connections on port {PORT}"),
                 };
                 return Err(self.in_error(task, &what, ending.as_ref()));

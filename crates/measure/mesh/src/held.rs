@@ -175,14 +175,19 @@ impl Held {
 
     /// Waits until it is not wanted any more, its deadline, or --max-usd.
     pub fn hold(&self, is_over: &dyn Fn() -> bool, max_usd: Option<f64>) {
-        while !is_over() && now_unix_s() < self.until_unix_s {
-            let cost = self.cost();
-            if let Some(most) = max_usd.filter(|most| cost.usd + cost.usd_per_hour * REMOVAL_HOURS > *most) {
-                (self.tell)(&format!("--max-usd {most} is nearly reached"));
-                return;
-            }
+        while !is_over() && !self.is_due(max_usd) {
             sleep(TICK);
         }
+    }
+
+    /// Whether it has to be removed: its deadline is near, or --max-usd, which is said.
+    pub fn is_due(&self, max_usd: Option<f64>) -> bool {
+        let cost = self.cost();
+        let Some(most) = max_usd.filter(|most| cost.usd + cost.usd_per_hour * REMOVAL_HOURS > *most) else {
+            return now_unix_s() >= self.until_unix_s;
+        };
+        (self.tell)(&format!("--max-usd {most} is nearly reached"));
+        true
     }
 
     /// Cost of the machines so far, and per hour.

@@ -102,15 +102,21 @@ impl Launched {
     /// Does `work`, and sets `stop` at the deadline of the machines or the limit of their cost.
     pub fn while_held<T>(&self, stop: &Stop, global: &GlobalOptions, work: impl FnOnce() -> T) -> T {
         let is_done = AtomicBool::new(false);
+        let end = || {
+            stop.set();
+            if !global.quiet {
+                say("weir testbed: no run goes on, so that the machines are removed in time");
+            }
+        };
+        if self.held.is_due(self.max_usd) {
+            end();
+        }
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let is_over = || is_done.load(Ordering::Relaxed) || stop.is_set();
                 self.held.hold(&is_over, self.max_usd);
                 if !is_over() {
-                    stop.set();
-                    if !global.quiet {
-                        say("weir: the run ends, so that the machines are removed in time");
-                    }
+                    end();
                 }
             });
             let _done = Done(&is_done);

@@ -275,6 +275,9 @@ fn measure_all(
     }
     summaries.sort_by_key(|(index, _)| *index);
     let summaries: Vec<Summary> = summaries.into_iter().map(|(_, summary)| summary).collect();
+    if summaries.is_empty() && ended.is_ok() {
+        ended = Err(nothing_measured());
+    }
     if summaries.len() > 1 && !global.json {
         let rows = weir_testbed::rows(&summaries, published);
         print(&tables::testbed_comparison(&rows))?;
@@ -297,6 +300,10 @@ fn about() -> String {
         day.split(' ').next().unwrap_or_default(),
         env!("CARGO_PKG_VERSION")
     )
+}
+
+fn nothing_measured() -> Failure {
+    Failure::environment("interrupted before anything was measured")
 }
 
 fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
@@ -409,7 +416,7 @@ impl<'a> Measuring<'a> {
             };
             match content::prepare(task, content, &self.titles, self.global.quiet, stop)? {
                 Some(served) => contents.insert(task.name.clone(), served),
-                None => return Err(Failure::environment("interrupted before anything was measured")),
+                None => return Err(nothing_measured()),
             };
         }
         let weir = std::env::current_exe().map_err(|error| {
