@@ -59,6 +59,10 @@ pub fn run(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
 /// Removes the machines of launches whose process is gone, by the records in this folder; returns the launches.
 pub fn finish_launches(state: Option<&Path>, global: &GlobalOptions) -> Result<Vec<Value>, Failure> {
     let mut swept = Swept::default();
+    if state.is_none() && state_folder(None).is_err() {
+        // A user without a home has launched nothing.
+        return Ok(Vec::new());
+    }
     let which = Which {
         state,
         only: None,
