@@ -12,6 +12,8 @@
 #   PROTECT="off aes-128-gcm"   protections of Weir's streams, each for every format; with one that encrypts, SRT and RIST
 #                               encrypt with AES-128, too
 #   THREADS=auto        packet threads of each end of Weir, such as "1 2", each for every format and protection
+#   SHARE=              part of a core that each packet thread of Weir has, such as 0.3: shows on few cores what more threads carry
+#                       where each has one. Needs root and control groups v1; the threads are not real-time ones then
 #   TOOLS="weir srt rist"
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -30,6 +32,7 @@ latency=${LATENCY:-100ms}
 formats=${FORMATS:-1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off}
 protections=${PROTECT:-off aes-128-gcm}
 threads=${THREADS:-auto}
+share=${SHARE:-}
 tools=${TOOLS:-weir srt rist}
 ticks=$(getconf CLK_TCK)
 peer_traffic=$here/peer_traffic.py
@@ -97,6 +100,31 @@ sample_memory() {
     done >"$scratch/memory"
 }
 
+# bound PID NAME: the threads of a process that are called so have their share of a core, in a control group each.
+bound() {
+    local task group
+    until grep -qsx "$2" "/proc/$1/task/"*/comm; do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    # All begin together.
+    sleep 0.1
+    for task in "/proc/$1/task/"*; do
+        [ "$(cat "$task/comm")" = "$2" ] || continue
+        group=/sys/fs/cgroup/cpu/weir-bench-${task##*/}
+        mkdir "$group"
+        groups+=("$group")
+        echo 4000 >"$group/cpu.cfs_period_us"
+        awk -v share="$share" 'BEGIN { printf "%d", share * 4000 }' >"$group/cpu.cfs_quota_us"
+        echo "${task##*/}" >"$group/tasks"
+    done
+}
+
+# Real-time threads have no such bound.
+may_be_bound=()
+groups=()
+[ -z "$share" ] || may_be_bound=(setpriv --inh-caps=-sys_nice --bounding-set=-sys_nice --)
+
 try_weir() {
     local format=$1 fec=$2 protect=$3 count=$4 near=$scratch/near far=$scratch/far receiver sampler
     local options=(--protect "$protect" --threads "$count") open=() what="$1, FEC $2, $3"
@@ -107,9 +135,13 @@ try_weir() {
         options+=(--token-file "$scratch/token")
     fi
     rm -f "$near" "$far"
-    start_far "$weir" recv --from "$NEAR_ADDRESS" "${options[@]}" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
+    start_far "${may_be_bound[@]}" "$weir" recv --from "$NEAR_ADDRESS" "${options[@]}" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
     receiver=$FAR_PID
-    start_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" "${options[@]}" "${open[@]}" --json -q >"$near" 2>"$near.log"
+    start_near "${may_be_bound[@]}" "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" "${options[@]}" "${open[@]}" --json -q >"$near" 2>"$near.log"
+    if [ -n "$share" ]; then
+        bound "$NEAR_PID" send
+        bound "$receiver" receive
+    fi
     sample_memory "$NEAR_PID" "$receiver" &
     sampler=$!
     if ! wait_for_line "$near" "$NEAR_PID" $((long + 30)) || ! wait_for_line "$far" "$receiver" 30 ||
@@ -276,7 +308,11 @@ compare() {
 }
 
 check_weir
-trap namespaces_destroy EXIT
+end() {
+    namespaces_destroy
+    [ "${#groups[@]}" -eq 0 ] || rmdir "${groups[@]}"
+}
+trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 namespaces_make 9000
